@@ -1,0 +1,154 @@
+"""What a user may write in a scenario file: forms, not names.
+
+Every quantity carries its unit (see sim.config.quantities); every form is frozen and refuses
+unknown keys. Whether a name exists in the catalogue is not known here: sim.checks joins the two.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveInt, model_validator
+
+from sim.config.form import Form
+from sim.config.quantities import Duration, FilePath, Fraction, PerSecond, SloLimit
+
+Role = Literal["prefill", "decode"]
+Precision = Literal["bf16", "fp8"]
+
+
+class Model(Form):
+    """Which model is served, and in which precision."""
+
+    name: str = Field(description="catalogue name of the model, see `sim list models`")
+    weights: Precision = Field("fp8", description="precision of the weights and of the GEMMs")
+    kv: Precision = Field("fp8", description="precision of the KV cache")
+
+
+class Pool(Form):
+    """A set of equal replicas that do the same work."""
+
+    name: str = Field(description="your name for the pool; --set finds it by this name")
+    role: Role = Field(description="what its replicas do: prefill or decode")
+    replicas: PositiveInt = Field(description="number of replicas (copies of the model)")
+    tp: PositiveInt = Field(8, description="tensor-parallel GPUs of one replica; divides the GPUs of a node")
+    place: Literal["packed", "spread"] = Field(
+        "packed", description="packed: one node after the other; spread: evenly over the free nodes"
+    )
+    max_batch_tokens: PositiveInt = Field(
+        16384, description="prefill: new tokens in one batch; a longer prompt runs alone"
+    )
+    max_sequences: PositiveInt = Field(256, description="decode: sequences that run at once in a replica")
+
+
+class Router(Form):
+    """Who gets the next request."""
+
+    policy: str = Field("prefix_aware", description="prefill router, see `sim list routers`")
+    decode_policy: str = Field("least_loaded", description="decode router, see `sim list routers`")
+    load_weight: Annotated[float, Field(ge=0)] = Field(
+        1.0, description="prefix_aware: cost of one token queued before the request, against one not cached"
+    )
+
+
+class KvPool(Form):
+    """Where computed KV blocks may be found again."""
+
+    policy: Literal["none", "local"] = Field(
+        "local", description="none: no reuse; local: each prefill replica reuses what its own HBM still holds"
+    )
+
+
+class Arrivals(Form):
+    """When requests arrive, for generated workloads."""
+
+    kind: Literal["poisson", "gamma", "diurnal"] = Field(description="the arrival process")
+    rate: PerSecond = Field(description="mean rate, such as `2000 req/s`")
+    cv: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="gamma: coefficient of variation of the gaps; above 1 is bursty"
+    )
+    period: Duration | None = Field(None, description="diurnal: length of the cycle, such as `24 h`")
+    peak_to_mean: Annotated[float, Field(ge=1, le=2)] | None = Field(
+        None, description="diurnal: peak rate over mean rate (a sine, so at most 2)"
+    )
+
+
+class Lengths(Form):
+    """How many tokens, for generated workloads."""
+
+    kind: Literal["fixed", "lognormal", "empirical"] = Field(description="the distribution")
+    tokens: PositiveInt | None = Field(None, description="fixed: the number of tokens")
+    median_tokens: PositiveInt | None = Field(None, description="lognormal: the median")
+    sigma: Annotated[float, Field(gt=0)] | None = Field(None, description="lognormal: sd of the logarithm")
+    max_tokens: PositiveInt | None = Field(None, description="lognormal: draws above are cut to this")
+    file: FilePath | None = Field(None, description="empirical: a text file with one length a line")
+
+
+class Scale(Form):
+    """Overlay seeded, time-shifted copies of a trace to fill a larger cluster."""
+
+    copies: PositiveInt = Field(1, description="how many copies are overlaid")
+    shared_blocks: Annotated[int, Field(ge=0)] = Field(
+        1, description="leading KV blocks of each request that all copies share (a system prompt)"
+    )
+
+
+class Workload(Form):
+    """Who asks for what, when: exactly one of `trace`, `generator` and `arrivals`."""
+
+    trace: FilePath | None = Field(None, description="a trace file, or a name known to `sim trace get`")
+    format: str = Field("auto", description="trace reader, see `sim list readers`")
+    block_tokens: PositiveInt = Field(512, description="tokens of one hashed block (hash_ids of the trace)")
+    tick: Duration | None = Field(None, description="trace: arrivals come in ticks of this length; spread within")
+    sort_window: Duration = Field("10 s", description="trace: rows out of order by at most this are sorted")
+    on_bad_row: Literal["fail", "skip"] = Field("fail", description="trace: stop at a bad row, or count and skip")
+    scale: Scale = Field(Scale(), description="trace: overlay copies")
+    generator: Literal["mooncake-conversation"] | None = Field(
+        None, description="an embedded generator shaped like a real trace"
+    )
+    rate: PerSecond | None = Field(None, description="generator: mean arrival rate")
+    arrivals: Arrivals | None = Field(None, description="a synthetic arrival process")
+    input: Lengths | None = Field(None, description="arrivals: prompt lengths")
+    output: Lengths | None = Field(None, description="arrivals: output lengths")
+    limit: PositiveInt | None = Field(None, description="take at most this many requests")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Workload:
+        given = [key for key in ("trace", "generator", "arrivals") if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"give exactly one of trace, generator and arrivals, not {' and '.join(given) or 'none'}"
+            )
+        return self
+
+
+class Run(Form):
+    """What part of the workload is replayed and measured."""
+
+    seed: Annotated[int, Field(ge=0)] = Field(1, description="one seed; every purpose draws its own stream from it")
+    start: Duration = Field("0 s", description="workload time at which the simulation starts")
+    duration: Duration | None = Field(None, description="length of the replayed window; default: to the end")
+    warmup: Duration = Field("0 s", description="requests arriving this early in the window are not measured")
+    warm_caches: bool | Duration = Field(
+        False,
+        description="feed the blocks of requests before the window into the caches: true, or how far back",
+    )
+    drain: Duration = Field("10 min", description="give up on unfinished requests this long after the last arrival")
+    sample_every: Duration = Field("1 s", description="interval of the rows in samples.parquet")
+
+
+class Scenario(Form):
+    """One what-if question: this workload on this cluster, served this way."""
+
+    sim: Literal[1] = Field(description="version of the file format")
+    name: str = Field(description="a short name; the run folder carries it")
+    description: str = Field("", description="what the scenario is about")
+    topology: FilePath = Field(description="topology file")
+    model: Model
+    engine: str = Field("reference", description="engine profile, see `sim list engines`")
+    pools: Annotated[list[Pool], Field(min_length=1)]
+    router: Router = Router()
+    kv_pool: KvPool = KvPool()
+    workload: Workload
+    run: Run = Run()
+    slo: list[SloLimit] = Field([], description="limits such as `ttft p90 < 2 s`")

@@ -1,0 +1,112 @@
+"""The Recorder: where a simulation writes its rows, and the sinks that the rows go to.
+
+Rows are tuples of integers in the order of sim.tables.schema. They are handed on in chunks, so
+that a long run does not grow: the sink decides whether a chunk stays in memory or goes to a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.tables.schema import REQUEST_COLUMNS, SAMPLE_COLUMNS, SEGMENT_COLUMNS
+
+Integers = NDArray[np.int64]
+CHUNK_ROWS = 65_536
+
+
+class Sink(Protocol):
+    """Takes chunks of rows as they come."""
+
+    def requests(self, columns: dict[str, Integers], blocks: Sequence[Sequence[int]]) -> None:
+        """Take finished requests: REQUEST_COLUMNS, and the block ids of their prompts."""
+
+    def segments(self, columns: dict[str, Integers]) -> None:
+        """Take decode segments: SEGMENT_COLUMNS."""
+
+    def samples(self, rows: list[tuple[int, str, str, str, float]]) -> None:
+        """Take samples: SAMPLE_COLUMNS."""
+
+
+@dataclass
+class MemorySink:
+    """Keeps everything: for tests, notebooks and runs that fit."""
+
+    request_chunks: list[dict[str, Integers]] = field(default_factory=list)
+    segment_chunks: list[dict[str, Integers]] = field(default_factory=list)
+    block_rows: list[Sequence[int]] = field(default_factory=list)
+    sample_rows: list[tuple[int, str, str, str, float]] = field(default_factory=list)
+
+    def requests(self, columns: dict[str, Integers], blocks: Sequence[Sequence[int]]) -> None:
+        """Keep a chunk of requests."""
+        self.request_chunks.append(columns)
+        self.block_rows.extend(blocks)
+
+    def segments(self, columns: dict[str, Integers]) -> None:
+        """Keep a chunk of segments."""
+        self.segment_chunks.append(columns)
+
+    def samples(self, rows: list[tuple[int, str, str, str, float]]) -> None:
+        """Keep samples."""
+        self.sample_rows.extend(rows)
+
+    def request_table(self) -> dict[str, Integers]:
+        """All requests, by column."""
+        return joined(self.request_chunks, REQUEST_COLUMNS)
+
+    def segment_table(self) -> dict[str, Integers]:
+        """All segments, by column."""
+        return joined(self.segment_chunks, SEGMENT_COLUMNS)
+
+
+class Recorder:
+    """Append-only; its lists are public because the hot path appends to them directly."""
+
+    def __init__(self, sink: Sink) -> None:
+        self.sink = sink
+        self.request_rows: list[tuple[int, ...]] = []
+        self.block_rows: list[Sequence[int]] = []
+        self.segment_rows: list[tuple[int, ...]] = []
+        self.sample_rows: list[tuple[int, str, str, str, float]] = []
+
+    def request(self, row: tuple[int, ...], blocks: Sequence[int]) -> None:
+        """Record a request that has come to its end."""
+        self.request_rows.append(row)
+        self.block_rows.append(blocks)
+        if len(self.request_rows) >= CHUNK_ROWS:
+            self.flush()
+
+    def sample(self, at_ps: int, kind: str, name: str, metric: str, value: float) -> None:
+        """Record one reading."""
+        self.sample_rows.append((at_ps, kind, name, metric, value))
+
+    def flush(self) -> None:
+        """Hand everything recorded so far to the sink."""
+        if self.request_rows:
+            self.sink.requests(columns_of(self.request_rows, REQUEST_COLUMNS), self.block_rows)
+        if self.segment_rows:
+            self.sink.segments(columns_of(self.segment_rows, SEGMENT_COLUMNS))
+        if self.sample_rows:
+            self.sink.samples(self.sample_rows)
+        self.request_rows, self.block_rows = [], []
+        self.sample_rows = []
+        self.segment_rows.clear()  # decode replicas hold on to this list
+
+
+def columns_of(rows: list[tuple[int, ...]], names: Sequence[str]) -> dict[str, Integers]:
+    """Rows of integers as one array per column."""
+    table = np.array(rows, dtype=np.int64)
+    return {name: np.ascontiguousarray(table[:, i]) for i, name in enumerate(names)}
+
+
+def joined(chunks: list[dict[str, Integers]], names: Sequence[str]) -> dict[str, Integers]:
+    """Chunks one after the other; empty columns where there is none."""
+    empty = np.empty(0, dtype=np.int64)
+    return {name: np.concatenate([chunk[name] for chunk in chunks] or [empty]) for name in names}
+
+
+__all__ = ["CHUNK_ROWS", "SAMPLE_COLUMNS", "Integers", "MemorySink", "Recorder", "Sink", "columns_of", "joined"]

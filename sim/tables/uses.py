@@ -1,0 +1,54 @@
+"""What links and replicas did over a run: the rows behind "busiest links" and "utilisation"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LinkUse:
+    """One link of the flow network over the simulated time.
+
+    `capacity_bytes_per_s` is what the link can carry (efficiency included), `carried_bytes` what it did.
+    `peak_fraction` is the largest load over capacity of any sampling interval.
+    """
+
+    name: str
+    kind: str
+    capacity_bytes_per_s: float
+    carried_bytes: float
+    peak_fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaUse:
+    """One replica over the simulated time: `busy_ps` is time with work in the engine."""
+
+    id: int
+    name: str
+    pool: str
+    role: str
+    gpus: int
+    busy_ps: int
+    requests: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything a simulation leaves behind beside the rows in its sink.
+
+    `window_ps` is the measured window (from, to) in workload time; arrivals in it are measured.
+    `simulated_ps` is the span of the clock that was simulated, drain included. `interrupted` marks a run
+    that the user broke off: its rows are valid but incomplete.
+    """
+
+    window_ps: tuple[int, int]
+    simulated_ps: int
+    gpus: int
+    replicas: tuple[ReplicaUse, ...]
+    links: tuple[LinkUse, ...]
+    rejected_reasons: dict[str, int]
+    events: int
+    cpu_s: float
+    interrupted: bool = False

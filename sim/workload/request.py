@@ -1,0 +1,33 @@
+"""One request as the user sends it: when, how many tokens, and which KV blocks its prompt hashes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+NO_BLOCKS: tuple[int, ...] = ()
+
+
+class Request(NamedTuple):
+    """A request of a trace or a generator.
+
+    `arrived_ps` counts picoseconds from the start of the workload. `blocks` holds one id for each
+    started block of the prompt, chained: an equal id means an equal block after an equal prefix.
+    It is empty where nothing is known about reuse. The last block may be partial.
+    """
+
+    id: int
+    arrived_ps: int
+    input_tokens: int
+    output_tokens: int
+    blocks: Sequence[int] = NO_BLOCKS
+
+
+class Workload(Protocol):
+    """Requests in order of arrival; ids count from 0; iterating again gives the same requests."""
+
+    block_tokens: int
+
+    def __iter__(self) -> Iterator[Request]:
+        """Yield the requests lazily: a workload may be larger than memory."""
+        ...
