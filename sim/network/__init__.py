@@ -1,0 +1,1 @@
+"""Bytes on links: one flow network that everything shares, exactly and max-min fair."""

@@ -1,0 +1,1 @@
+"""From arrival to last token: routing, prefill, handoff, decode. SimPy processes are the model."""

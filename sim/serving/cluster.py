@@ -1,0 +1,104 @@
+"""The serving cluster as a whole: requests come in, cross both pools and the fabric, and leave a row."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+
+from simpy import Event
+
+from sim.clock import ARRIVAL, Clock
+from sim.network.fabric import Fabric
+from sim.network.flows import FlowNetwork
+from sim.serving.decode import DecodePool
+from sim.serving.handoff import Handoff
+from sim.serving.job import FINISHED, REJECTED, Job
+from sim.serving.plan import ServingPlan
+from sim.serving.prefill import PrefillPool
+from sim.tables.recorder import Recorder
+from sim.workload.request import NO_BLOCKS, Request
+
+
+class Serving:
+    """Prefill pool, handoff, decode pool, and the requests that are on their way through them.
+
+    `live` holds every request that has arrived and is not done, `offered` happens when the workload is
+    exhausted.
+    """
+
+    def __init__(self, clock: Clock, plan: ServingPlan, fabric: Fabric, log: Recorder) -> None:
+        self.clock = clock
+        self.plan = plan
+        self.fabric = fabric
+        self.log = log
+        self.network = FlowNetwork(clock, len(fabric.links))
+        self.prefill = PrefillPool(clock, plan, self._computed)
+        self.decode = DecodePool(clock, plan, log, self._finished)
+        self.handoff = Handoff(self.prefill, self.decode, fabric, self.network, plan.kv_bytes_per_token)
+        self.live: dict[int, Job] = {}
+        self.arrived = 0
+        self.done = 0
+        self.rejected: dict[str, int] = {}
+        self.offered = Event(clock)
+        self.last_arrival_ps = 0
+
+    def offer(self, requests: Iterable[Request], origin_ps: int) -> Generator[Event, None, None]:
+        """Let the requests of a workload arrive; its instant `origin_ps` is the clock's zero."""
+        clock = self.clock
+        for request in requests:
+            at_ps = request.arrived_ps - origin_ps
+            yield clock.at(at_ps, ARRIVAL + request.id)
+            self.last_arrival_ps = at_ps
+            self.accept(request)
+        clock.fire(self.offered)
+
+    def accept(self, request: Request) -> None:
+        """Take in a request: reject it if it could never be served, else route it."""
+        now = self.clock.now
+        blocks = request.blocks if self.plan.reuse else NO_BLOCKS
+        kv_blocks = -(-request.input_tokens // self.plan.block_tokens)
+        measured = self.plan.measured_from_ps <= now < self.plan.measured_until_ps
+        job = Job(request._replace(arrived_ps=now), blocks, kv_blocks, measured)
+        self.arrived += 1
+        reason = self._never_fits(job)
+        if reason:
+            self.rejected[reason] = self.rejected.get(reason, 0) + 1
+            job.status = REJECTED
+            self._record(job)
+            return
+        self.live[request.id] = job
+        self.prefill.submit(job)
+
+    def _never_fits(self, job: Job) -> str:
+        """Why a request can never be served, or nothing."""
+        if job.kv_blocks > self.prefill.capacity_blocks:
+            return "prompt larger than the KV memory of a prefill replica"
+        tokens = job.request.input_tokens + job.request.output_tokens
+        if self.decode.pages(tokens) > self.decode.capacity_pages:
+            return "sequence larger than the KV memory of a decode replica"
+        return ""
+
+    def _computed(self, job: Job) -> None:
+        """A prompt is done: it may have given the only token, else its KV moves on."""
+        if self.plan.first_token_by_prefill:
+            job.first_token_ps = job.computed_ps
+            if job.request.output_tokens == 1:
+                self.prefill.replicas[job.prefill_replica].release(job)
+                self._finished(job)
+                return
+        self.handoff.begin(job)
+
+    def _finished(self, job: Job) -> None:
+        job.status = FINISHED
+        job.finished_ps = self.clock.now
+        del self.live[job.request.id]
+        self._record(job)
+
+    def _record(self, job: Job) -> None:
+        self.done += 1
+        self.log.request(job.row(self.clock.now), job.request.blocks)
+
+    def close(self) -> None:
+        """Record what has not come to its end."""
+        for job in list(self.live.values()):
+            self.log.request(job.row(self.clock.now), job.request.blocks)
+        self.log.flush()

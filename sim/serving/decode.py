@@ -1,0 +1,268 @@
+"""Decode: sequences join a batch when their KV has arrived, and each step gives every one of them a token.
+
+Model: continuous batching. A step of B sequences with c tokens of context lasts base[B] + per_token[B] * c;
+context grows by B a step. So between two changes of the batch, n steps last
+
+    n * first + growth * n * (n - 1) / 2,    first = base[B] + per_token[B] * c,  growth = per_token[B] * B
+
+exactly, in integers, and one event stands for all of them: a *segment*. It ends with the first sequence
+that is done, or with the first step boundary at or after the arrival of one that may join; an arrival
+exactly on a boundary joins. The memory of a whole sequence is reserved before its KV is sent; whoever
+finds none waits, first come, first served.
+Ignores: prompts mixed into the batch, preemption, speculation.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from heapq import heappop, heappush
+from math import isqrt
+
+from simpy import Event
+
+from sim.clock import TIMER, Clock
+from sim.serving.job import Job
+from sim.serving.loads import Loads
+from sim.serving.plan import PoolPlan, Seat, ServingPlan
+from sim.serving.routers import View, router
+from sim.tables.recorder import Recorder
+
+
+class DecodePool:
+    """The decode replicas, what the router knows of them, and the router.
+
+    `finished` is called with each job that has all its tokens.
+    """
+
+    def __init__(self, clock: Clock, plan: ServingPlan, log: Recorder, finished: Callable[[Job], None]) -> None:
+        self.clock = clock
+        self.plan: PoolPlan = plan.decode
+        self.page_tokens = plan.page_tokens
+        self.first_token_here = not plan.first_token_by_prefill
+        self.log = log
+        self.finished = finished
+        self.loads = Loads(len(self.plan.seats))
+        self.view = View(len(self.plan.seats), self.loads, None, plan.block_tokens, 1.0)
+        self.choose = router[plan.router.decode_policy]()
+        self.steps = self.plan.timing.decode_table(self.plan.max_sequences)
+        self.capacity_pages = self.plan.kv_tokens // plan.page_tokens
+        first_rank = TIMER + len(plan.prefill.seats)
+        self.replicas = [
+            DecodeReplica(self, number, seat, first_rank + number) for number, seat in enumerate(self.plan.seats)
+        ]
+
+    def pages(self, tokens: int) -> int:
+        """Pages of KV memory that a sequence takes."""
+        return -(-tokens // self.page_tokens)
+
+    def assign(self, job: Job) -> DecodeReplica:
+        """Choose the replica that will decode a request."""
+        request = job.request
+        number = self.choose(request, self.view)
+        job.decode_replica = number
+        job.kv_pages = self.pages(request.input_tokens + request.output_tokens)
+        self.loads.choose(number, request.input_tokens + request.output_tokens)
+        return self.replicas[number]
+
+
+class DecodeReplica:
+    """One copy of the model that generates tokens; `number` is its place in the pool.
+
+    `_running` is a heap of (step at whose end it is done, request id, job); steps count from the start of
+    the simulation. `_segment` is what the replica is in the middle of.
+    """
+
+    def __init__(self, pool: DecodePool, number: int, seat: Seat, rank: int) -> None:
+        self.pool = pool
+        self.clock = pool.clock
+        self.number = number
+        self.seat = seat
+        self.free_pages = pool.capacity_pages
+        self.busy_ps = 0
+        self.requests = 0
+        self.tokens = 0
+        self._rank = rank
+        self._base = pool.steps.base_ps
+        self._per_token = pool.steps.per_token_ps
+        self._reserving: deque[tuple[Job, Event]] = deque()
+        self._waiting: deque[Job] = deque()
+        self._running: list[tuple[int, int, Job]] = []
+        self._measured = 0
+        self._context = 0
+        self._step = 0
+        self._segment = Segment()
+        self._alarm: Event | None = None
+        self._idle: Event | None = None
+        self.clock.process(self.serve())
+
+    @property
+    def running(self) -> int:
+        """Sequences in the batch."""
+        return len(self._running)
+
+    @property
+    def waiting(self) -> int:
+        """Sequences whose KV is here but that have not joined the batch."""
+        return len(self._waiting)
+
+    @property
+    def reserving(self) -> int:
+        """Requests that wait for KV memory here."""
+        return len(self._reserving)
+
+    def reserve(self, job: Job) -> Event | None:
+        """Take KV memory for a whole sequence: None if it is granted at once, else the event of the grant."""
+        if not self._reserving and job.kv_pages <= self.free_pages:
+            self.free_pages -= job.kv_pages
+            return None
+        granted = Event(self.clock)
+        self._reserving.append((job, granted))
+        return granted
+
+    def join(self, job: Job) -> None:
+        """Let a sequence whose KV has arrived into the batch at the next step boundary, if there is room."""
+        self._waiting.append(job)
+        if self._idle is not None:
+            self.clock.ring(self._idle, self._rank)
+            self._idle = None
+        elif self._alarm is not None and len(self._running) < self.pool.plan.max_sequences:
+            self._cut_short(self._alarm)
+
+    def busy_by(self, now_ps: int) -> int:
+        """Time with work up to now, the part of a segment under way included."""
+        return self.busy_ps + (now_ps - self._segment.started_ps if self._alarm is not None else 0)
+
+    def serve(self) -> Generator[Event, None, None]:
+        """Run segment after segment, for as long as the simulation runs."""
+        while True:
+            joined = self._admit()
+            if not self._running:
+                self._idle = Event(self.clock)
+                yield self._idle
+                continue
+            self._alarm = self._begin_segment(joined)
+            yield self._alarm
+            self._alarm = None
+            self._end_segment()
+
+    def _admit(self) -> list[Job]:
+        """Let waiting sequences join, in the order in which their KV arrived."""
+        waiting, running = self._waiting, self._running
+        room = self.pool.plan.max_sequences - len(running)
+        tokens_before = 0 if self.pool.first_token_here else 1
+        joined: list[Job] = []
+        while waiting and room:
+            job = waiting.popleft()
+            request = job.request
+            heappush(running, (self._step + request.output_tokens - tokens_before, request.id, job))
+            self._context += request.input_tokens + tokens_before
+            joined.append(job)
+            room -= 1
+        return joined
+
+    def _begin_segment(self, joined: list[Job]) -> Event:
+        """Plan steps up to the first sequence that is done; the event is the end of the last step."""
+        batch = len(self._running)
+        per_token = self._per_token[batch]
+        segment = self._segment = Segment()
+        segment.started_ps = now = self.clock.now
+        segment.first_ps = first = self._base[batch] + per_token * self._context
+        segment.growth_ps = per_token * batch
+        segment.steps = self._running[0][0] - self._step
+        for job in joined:
+            job.decoding_ps = now
+            if job.measured:
+                self._measured += 1
+                segment.joined += 1
+            if self.pool.first_token_here:
+                job.first_token_ps = now + first
+            else:
+                job.second_token_ps = now + first
+        return self.clock.at(now + segment.length_ps(segment.steps), self._rank)
+
+    def _cut_short(self, alarm: Event) -> None:
+        """End the segment at the first step boundary at or after now."""
+        segment = self._segment
+        steps = steps_until(self.clock.now - segment.started_ps, segment.first_ps, segment.growth_ps)
+        if steps < segment.steps:
+            segment.steps = steps
+            self._alarm = self.clock.move(alarm, segment.started_ps + segment.length_ps(steps), self._rank)
+
+    def _end_segment(self) -> None:
+        """Account for the steps of the segment, and let go of the sequences that are done."""
+        segment, running, now = self._segment, self._running, self.clock.now
+        batch, steps = len(running), segment.steps
+        self.pool.log.segment_rows.append(
+            (
+                self.number,
+                segment.started_ps,
+                steps,
+                segment.first_ps,
+                segment.growth_ps,
+                batch,
+                self._measured,
+                segment.joined,
+            )
+        )
+        self.busy_ps += now - segment.started_ps
+        self.tokens += batch * steps
+        self._context += batch * steps
+        self._step += steps
+        while running and running[0][0] == self._step:
+            self._finish(heappop(running)[2])
+
+    def _finish(self, job: Job) -> None:
+        request = job.request
+        tokens = request.input_tokens + request.output_tokens
+        self._context -= tokens
+        if job.measured:
+            self._measured -= 1
+        self.requests += 1
+        self.free_pages += job.kv_pages
+        self._grant()
+        self.pool.loads.add(self.number, -tokens)
+        self.pool.finished(job)
+
+    def _grant(self) -> None:
+        """Give freed memory to those who wait for it, first come, first served."""
+        reserving = self._reserving
+        while reserving and reserving[0][0].kv_pages <= self.free_pages:
+            job, granted = reserving.popleft()
+            self.free_pages -= job.kv_pages
+            self.clock.ring(granted, self._rank)
+
+
+class Segment:
+    """Decode steps between two changes of the batch: the first lasts `first_ps`, each next `growth_ps` more."""
+
+    __slots__ = ("first_ps", "growth_ps", "joined", "started_ps", "steps")
+
+    def __init__(self) -> None:
+        self.started_ps = 0
+        self.steps = 0
+        self.first_ps = 0
+        self.growth_ps = 0
+        self.joined = 0
+
+    def length_ps(self, steps: int) -> int:
+        """How long the first `steps` steps last together."""
+        return steps * self.first_ps + self.growth_ps * (steps * (steps - 1) // 2)
+
+
+def steps_until(elapsed_ps: int, first_ps: int, growth_ps: int) -> int:
+    """The smallest number of steps (at least one) that last `elapsed_ps` or longer.
+
+    Solves n * first + growth * n * (n - 1) / 2 >= elapsed in integers.
+    """
+    if elapsed_ps <= first_ps:
+        return 1
+    if not growth_ps:
+        return -(-elapsed_ps // first_ps)
+    twice = 2 * first_ps - growth_ps
+    steps = (isqrt(twice * twice + 8 * growth_ps * elapsed_ps) - twice) // (2 * growth_ps)
+    while steps * first_ps + growth_ps * steps * (steps - 1) // 2 < elapsed_ps:
+        steps += 1
+    while steps > 1 and (steps - 1) * first_ps + growth_ps * (steps - 1) * (steps - 2) // 2 >= elapsed_ps:
+        steps -= 1
+    return steps

@@ -1,0 +1,64 @@
+"""A scenario with every name resolved: what the serving model needs to know, in plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sim.timing.timing import Timing
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Where a replica sits: a node, and the rail groups that its GPUs are on."""
+
+    node: int
+    groups: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPlan:
+    """A pool of equal replicas.
+
+    `kv_tokens` is the KV memory of one replica. `max_batch_tokens` bounds a prefill batch, `max_sequences`
+    a decode batch.
+    """
+
+    name: str
+    role: str
+    seats: tuple[Seat, ...]
+    gpus_per_replica: int
+    timing: Timing
+    kv_tokens: int
+    max_batch_tokens: int
+    max_sequences: int
+
+
+@dataclass(frozen=True, slots=True)
+class RouterPlan:
+    """Router policies by name, for prefill and decode, and the weight of load against cached tokens."""
+
+    policy: str
+    decode_policy: str
+    load_weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class ServingPlan:
+    """Everything the serving model is built from.
+
+    `kv_bytes_per_token` is what a token's KV takes on all GPUs of a replica together. `page_tokens` is the
+    unit in which decode memory is taken, `block_tokens` that of hashed blocks and of prefill memory.
+    `first_token_by_prefill` says who emits the first token. Times in picoseconds of workload time.
+    """
+
+    prefill: PoolPlan
+    decode: PoolPlan
+    router: RouterPlan
+    reuse: bool
+    kv_bytes_per_token: int
+    block_tokens: int
+    page_tokens: int
+    first_token_by_prefill: bool
+    measured_from_ps: int
+    measured_until_ps: int
+    sample_every_ps: int

@@ -1,0 +1,148 @@
+"""Prefill: prompts wait in a replica's queue, are computed in batches, and hold KV until it is handed over.
+
+Model: first come, first served. A batch takes prompts from the head of the queue while their new tokens
+fit the token budget (one prompt always may) and their KV blocks fit the memory; all of it is computed in
+one step, whose length the Timing gives. The replica decides when it becomes idle, or when something
+comes in while it is, after everything else of that instant.
+Ignores: chunking of one prompt over several steps.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+
+from simpy import Event
+
+from sim.clock import TIMER, Clock
+from sim.kvpool.hbm import HbmCache
+from sim.kvpool.prefix import PrefixIndex
+from sim.serving.job import Job
+from sim.serving.loads import Loads
+from sim.serving.plan import PoolPlan, Seat, ServingPlan
+from sim.serving.routers import View, router
+from sim.tables.schema import NOT_YET
+
+
+class PrefillPool:
+    """The prefill replicas, what the router knows of them, and the router.
+
+    `computed` is called with each job whose prompt is done.
+    """
+
+    def __init__(self, clock: Clock, plan: ServingPlan, computed: Callable[[Job], None]) -> None:
+        self.clock = clock
+        self.plan: PoolPlan = plan.prefill
+        self.block_tokens = plan.block_tokens
+        self.computed = computed
+        self.loads = Loads(len(self.plan.seats))
+        self.index = PrefixIndex() if plan.reuse else None
+        self.view = View(len(self.plan.seats), self.loads, self.index, plan.block_tokens, plan.router.load_weight)
+        self.choose = router[plan.router.policy]()
+        self.capacity_blocks = self.plan.kv_tokens // plan.block_tokens
+        self.replicas = [
+            PrefillReplica(self, number, seat, HbmCache(self.capacity_blocks, self.index, number))
+            for number, seat in enumerate(self.plan.seats)
+        ]
+
+    def submit(self, job: Job) -> None:
+        """Choose a replica for a request and put it in its queue."""
+        number = self.choose(job.request, self.view)
+        replica = self.replicas[number]
+        cached = replica.memory.cached(job.blocks)
+        job.estimate_tokens = job.request.input_tokens - self.tokens_saved(job, cached)
+        job.prefill_replica = number
+        job.routed_ps = self.clock.now
+        self.loads.choose(number, job.estimate_tokens)
+        replica.submit(job)
+
+    def tokens_saved(self, job: Job, blocks: int) -> int:
+        """Tokens that need no computing thanks to cached blocks; one must run to give the next token."""
+        return min(blocks * self.block_tokens, job.request.input_tokens - 1)
+
+
+class PrefillReplica:
+    """One copy of the model that computes prompts; `number` is its place in the pool."""
+
+    def __init__(self, pool: PrefillPool, number: int, seat: Seat, memory: HbmCache) -> None:
+        self.pool = pool
+        self.clock = pool.clock
+        self.number = number
+        self.seat = seat
+        self.memory = memory
+        self.queue: deque[Job] = deque()
+        self.busy_ps = 0
+        self.requests = 0
+        self.tokens = 0
+        self._rank = TIMER + number
+        self._idle: Event | None = None
+        self._started_ps = NOT_YET
+        self.clock.process(self.serve())
+
+    def submit(self, job: Job) -> None:
+        """Put a prompt at the end of the queue."""
+        self.queue.append(job)
+        self._wake()
+
+    def release(self, job: Job) -> None:
+        """Let go of the KV of a prompt: it is somewhere else now."""
+        self.memory.release(job.blocks, job.kv_blocks)
+        if self.queue:
+            self._wake()
+
+    def busy_by(self, now_ps: int) -> int:
+        """Time with work up to now, the part of a batch under way included."""
+        return self.busy_ps + (now_ps - self._started_ps if self._started_ps >= 0 else 0)
+
+    def serve(self) -> Generator[Event, None, None]:
+        """Compute batch after batch, for as long as the simulation runs."""
+        clock, prefill_ps = self.clock, self.pool.plan.timing.prefill_ps
+        while True:
+            batch, chunks = self._admit()
+            if not batch:
+                self._idle = Event(clock)
+                yield self._idle
+                continue
+            duration_ps = prefill_ps(chunks)
+            self._started_ps = clock.now
+            yield clock.at(clock.now + duration_ps, self._rank)
+            self.busy_ps += duration_ps
+            self._started_ps = NOT_YET
+            for job, (new_tokens, _) in zip(batch, chunks, strict=True):
+                self._finish(job, new_tokens)
+
+    def _admit(self) -> tuple[list[Job], list[tuple[int, int]]]:
+        """Take the next batch from the head of the queue; chunks are (new, cached) tokens of each prompt."""
+        queue, memory, saved = self.queue, self.memory, self.pool.tokens_saved
+        batch: list[Job] = []
+        chunks: list[tuple[int, int]] = []
+        budget = self.pool.plan.max_batch_tokens
+        while queue and budget > 0:
+            job = queue[0]
+            tokens = job.request.input_tokens
+            if batch and tokens - saved(job, memory.cached(job.blocks)) > budget:
+                break
+            hits = memory.admit(job.blocks, job.kv_blocks)
+            if hits is None:
+                break
+            queue.popleft()
+            job.cached_blocks = hits
+            job.cached_tokens = cached = saved(job, hits)
+            job.prefill_ps = self.clock.now
+            batch.append(job)
+            chunks.append((tokens - cached, cached))
+            budget -= tokens - cached
+        return batch, chunks
+
+    def _finish(self, job: Job, new_tokens: int) -> None:
+        self.memory.publish(job.blocks, job.cached_blocks)
+        self.pool.loads.add(self.number, -job.estimate_tokens)
+        self.requests += 1
+        self.tokens += new_tokens
+        job.computed_ps = self.clock.now
+        self.pool.computed(job)
+
+    def _wake(self) -> None:
+        if self._idle is not None:
+            self.clock.ring(self._idle, self._rank)
+            self._idle = None

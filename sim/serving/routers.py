@@ -1,0 +1,90 @@
+"""Who gets the next request: router policies.
+
+A policy is a function that makes a chooser; the chooser is given the request and a View of the pool and
+returns the number of a replica. It has no clock and changes nothing, so it can be tested without a
+simulation; what it remembers lives in its closure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sim.base.registry import Registry
+from sim.kvpool.prefix import PrefixIndex, members
+from sim.serving.loads import Loads
+from sim.workload.request import Request
+
+HOLDERS_LOOKED_AT = 16
+"""At most so many holders of the longest prefix are compared; where more hold it, it is common property."""
+
+
+class View:
+    """What a router may know of a pool: loads in tokens, and which replica holds which prefix.
+
+    Loads and holders are up to date at the instant of the choice; `index` is None where nothing is reused.
+    """
+
+    __slots__ = ("block_tokens", "index", "load_weight", "loads", "replicas")
+
+    def __init__(
+        self, replicas: int, loads: Loads, index: PrefixIndex | None, block_tokens: int, load_weight: float
+    ) -> None:
+        self.replicas = replicas
+        self.loads = loads
+        self.index = index
+        self.block_tokens = block_tokens
+        self.load_weight = load_weight
+
+
+Chooser = Callable[[Request, View], int]
+router: Registry[Callable[[], Chooser]] = Registry("router")
+
+
+@router("round_robin")
+def round_robin() -> Chooser:
+    """Each replica in turn."""
+    turn = -1
+
+    def choose(_: Request, view: View) -> int:
+        nonlocal turn
+        turn = (turn + 1) % view.replicas
+        return turn
+
+    return choose
+
+
+@router("least_loaded")
+def least_loaded() -> Chooser:
+    """The replica with the fewest outstanding tokens; ties go to the one chosen longest ago."""
+    return lambda _, view: view.loads.least()
+
+
+@router("prefix_aware")
+def prefix_aware() -> Chooser:
+    """The least of load_weight x outstanding tokens + tokens not cached, among holders and the least loaded.
+
+    Looked at are the replica with the least load and, unless more than 16 hold it, those that hold the
+    longest cached prefix. Others that hold a shorter prefix are not: looking at all would cost more the
+    larger the cluster is.
+    """
+    return _fewest_tokens_first
+
+
+def _fewest_tokens_first(request: Request, view: View) -> int:
+    least = view.loads.least()
+    if view.index is None or not request.blocks:
+        return least
+    longest, mask = view.index.longest(request.blocks)
+    if not longest:
+        return least
+    tokens, weight, block = view.loads.tokens, view.load_weight, view.block_tokens
+    here = longest if mask >> least & 1 else view.index.depth(request.blocks, 1 << least, longest)
+    best = least
+    best_cost = weight * tokens[least] - min(here * block, request.input_tokens)
+    if here < longest and mask.bit_count() <= HOLDERS_LOOKED_AT:
+        saved = min(longest * block, request.input_tokens)
+        for replica in members(mask):
+            cost = weight * tokens[replica] - saved
+            if cost < best_cost:
+                best, best_cost = replica, cost
+    return best
