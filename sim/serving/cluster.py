@@ -48,7 +48,7 @@ class Serving:
             at_ps = request.arrived_ps - origin_ps
             yield clock.at(at_ps, ARRIVAL + request.id)
             self.last_arrival_ps = at_ps
-            self.accept(request)
+            self.accept(request if at_ps == request.arrived_ps else request._replace(arrived_ps=at_ps))
         clock.fire(self.offered)
 
     def accept(self, request: Request) -> None:
@@ -57,7 +57,7 @@ class Serving:
         blocks = request.blocks if self.plan.reuse else NO_BLOCKS
         kv_blocks = -(-request.input_tokens // self.plan.block_tokens)
         measured = self.plan.measured_from_ps <= now < self.plan.measured_until_ps
-        job = Job(request._replace(arrived_ps=now), blocks, kv_blocks, measured)
+        job = Job(request, blocks, kv_blocks, measured)
         self.arrived += 1
         reason = self._never_fits(job)
         if reason:

@@ -1,0 +1,144 @@
+"""What pools and links were doing: samples over time, and use over the measured window.
+
+Model: readings at equal intervals; a link's utilisation is what it carried in an interval over what it
+could have. Use over the window is the difference of the counters at its two ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+from simpy import AnyOf, Event
+
+from sim.clock import TIMER, Clock
+from sim.serving.cluster import Serving
+from sim.tables.schema import PS_PER_S
+from sim.tables.uses import LinkUse, ReplicaUse
+
+LAST = (1 << 40) - 1
+"""The id of the meter's timers: after all other timers of an instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Counters of all replicas (busy time, requests, tokens; prefill first) and links at one instant."""
+
+    at_ps: int
+    replicas: tuple[tuple[int, int, int], ...]
+    carried: tuple[float, ...]
+
+
+class Meter:
+    """Reads a serving cluster while it runs: `sample` and `watch` are SimPy processes."""
+
+    def __init__(self, clock: Clock, serving: Serving) -> None:
+        self.clock = clock
+        self.serving = serving
+        self.peaks = [0.0] * len(serving.network.carried)
+        self._carried = list(serving.network.carried)
+        self._begin = self.read()
+        self._end: Counters | None = None
+
+    def sample(self, every_ps: int) -> Generator[Event, None, None]:
+        """Write samples at equal intervals, until the workload is exhausted and everything is done."""
+        clock, serving = self.clock, self.serving
+        while not (serving.offered.processed and not serving.live):
+            yield clock.at(clock.now + every_ps, TIMER + LAST)
+            self._sample_pools()
+            self._sample_links(every_ps)
+
+    def watch(self, from_ps: int, until_ps: int | None) -> Generator[Event, None, None]:
+        """Read the counters at both ends of the window; without an end, at the last arrival."""
+        clock = self.clock
+        yield clock.at(from_ps, TIMER + LAST)
+        self._begin = self.read()
+        ends: list[Event] = [self.serving.offered]
+        if until_ps is not None:
+            ends = [clock.at(until_ps, TIMER + LAST)]
+        yield AnyOf(clock, ends)
+        self._end = self.read()
+
+    def read(self) -> Counters:
+        """Read all counters now."""
+        serving, now = self.serving, self.clock.now
+        serving.network.settle()
+        replicas = (*serving.prefill.replicas, *serving.decode.replicas)
+        return Counters(
+            now,
+            tuple((replica.busy_by(now), replica.requests, replica.tokens) for replica in replicas),
+            tuple(serving.network.carried),
+        )
+
+    def window_ps(self) -> int:
+        """Length of the window that use refers to."""
+        return (self._end or self.read()).at_ps - self._begin.at_ps
+
+    def replica_uses(self) -> tuple[ReplicaUse, ...]:
+        """What each replica did in the window."""
+        end = self._end or self.read()
+        plans = (self.serving.plan.prefill, self.serving.plan.decode)
+        places = [(plan, number) for plan in plans for number in range(len(plan.seats))]
+        return tuple(
+            ReplicaUse(
+                id=number,
+                name=f"{plan.name}-{number}",
+                pool=plan.name,
+                role=plan.role,
+                gpus=plan.gpus_per_replica,
+                busy_ps=after[0] - before[0],
+                requests=after[1] - before[1],
+                tokens=after[2] - before[2],
+            )
+            for (plan, number), before, after in zip(places, self._begin.replicas, end.replicas, strict=True)
+        )
+
+    def link_uses(self) -> tuple[LinkUse, ...]:
+        """What each link carried in the window; links that carried nothing are left out."""
+        end = self._end or self.read()
+        return tuple(
+            LinkUse(link.name, link.kind, link.capacity_bytes_per_s, after - before, peak)
+            for link, before, after, peak in zip(
+                self.serving.fabric.described, self._begin.carried, end.carried, self.peaks, strict=True
+            )
+            if after > before
+        )
+
+    def _sample_pools(self) -> None:
+        prefill, decode = self.serving.prefill, self.serving.decode
+        note = self._noter("pool", prefill.plan.name)
+        note("queued", sum(len(replica.queue) for replica in prefill.replicas))
+        held = sum(replica.memory.claimed + len(replica.memory.pins) for replica in prefill.replicas)
+        cached = sum(len(replica.memory.idle) for replica in prefill.replicas)
+        blocks = max(prefill.capacity_blocks * len(prefill.replicas), 1)
+        note("kv_used_fraction", held / blocks)
+        note("kv_cached_fraction", cached / blocks)
+        note = self._noter("pool", decode.plan.name)
+        note("running", sum(replica.running for replica in decode.replicas))
+        note("waiting", sum(replica.waiting for replica in decode.replicas))
+        note("reserving", sum(replica.reserving for replica in decode.replicas))
+        pages = max(decode.capacity_pages * len(decode.replicas), 1)
+        note("kv_used_fraction", 1 - sum(replica.free_pages for replica in decode.replicas) / pages)
+        self._noter("cluster", "cluster")("transfers", self.serving.network.active)
+
+    def _sample_links(self, every_ps: int) -> None:
+        """The mean and largest utilisation of each kind of link in the interval that ends now."""
+        self.serving.network.settle()
+        carried, before = self.serving.network.carried, self._carried
+        totals: dict[str, tuple[float, float, float]] = {}
+        for i, link in enumerate(self.serving.fabric.described):
+            could = link.capacity_bytes_per_s * every_ps / PS_PER_S
+            did = carried[i] - before[i]
+            used = did / could
+            self.peaks[i] = max(self.peaks[i], used)
+            total_did, total_could, most = totals.get(link.kind, (0.0, 0.0, 0.0))
+            totals[link.kind] = (total_did + did, total_could + could, max(most, used))
+        self._carried = list(carried)
+        for kind, (did, could, most) in totals.items():
+            note = self._noter("links", kind)
+            note("used_fraction", did / could)
+            note("busiest_fraction", most)
+
+    def _noter(self, kind: str, name: str) -> Callable[[str, float], None]:
+        log, now = self.serving.log, self.clock.now
+        return lambda metric, value: log.sample(now, kind, name, metric, value)

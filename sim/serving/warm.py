@@ -1,0 +1,39 @@
+"""Fill the prefill caches with what requests before the window would have left there.
+
+Model: each earlier request is routed as usual and its blocks are put into the cache of the replica chosen.
+For the router to spread load, a replica works its prompts off one after the other, as long as each would
+take alone; nothing else about those requests is simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+
+from sim.serving.prefill import PrefillPool
+from sim.workload.request import Request
+
+
+def warm(pool: PrefillPool, history: Iterable[Request]) -> int:
+    """Feed the blocks of `history` into caches and index; the number of requests fed."""
+    prefill_ps, loads = pool.plan.timing.prefill_ps, pool.loads
+    free_at = [0] * len(pool.replicas)
+    working: list[tuple[int, int, int]] = []
+    fed = 0
+    for request in history:
+        now = request.arrived_ps
+        while working and working[0][0] <= now:
+            _, number, tokens = heappop(working)
+            loads.add(number, -tokens)
+        number = pool.choose(request, pool.view)
+        memory = pool.replicas[number].memory
+        cached = min(memory.cached(request.blocks) * pool.block_tokens, request.input_tokens - 1)
+        new = request.input_tokens - cached
+        loads.choose(number, new)
+        free_at[number] = max(free_at[number], now) + prefill_ps(((new, cached),))
+        heappush(working, (free_at[number], number, new))
+        memory.keep(request.blocks)
+        fed += 1
+    for _, number, tokens in working:
+        loads.add(number, -tokens)
+    return fed
