@@ -1,0 +1,66 @@
+"""An engine profile: what serving software adds to the hardware, as numbers and choices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sim.base.units import show
+from sim.catalog.entry import Entry
+from sim.catalog.fields import Fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Engine(Entry):
+    """An engine profile.
+
+    `first_token` says which side emits a request's first token; `handoff_order` whether KV moves after the
+    prefill (source-first) or decode blocks are reserved before it (destination-first).
+    `prefill_host_time_ps` is added once per prefill batch; `prefill_launch_time_ps` is what the host needs to
+    launch one layer, below which no layer of a prefill goes. `decode_host_time_ps` is added to each step,
+    `decode_item_time_ps` for each sequence, KV head and layer; `decode_stream_bytes_per_s` limits the rate at
+    which one sequence's KV head is read (None: no limit). `graph_batches` are the batch sizes that have a CUDA
+    graph: a step costs the next one; empty means that it costs its own.
+    """
+
+    first_token: str
+    handoff_order: str
+    attention_kernel: str
+    page_tokens: int
+    memory_fraction: float
+    activation_reserve_bytes: int
+    prefill_host_time_ps: int
+    prefill_launch_time_ps: int
+    decode_host_time_ps: int
+    decode_item_time_ps: int
+    decode_stream_bytes_per_s: float | None
+    graph_batches: tuple[int, ...]
+
+    @classmethod
+    def read(cls, fields: Fields) -> Engine:
+        """Read an entry of engines.yaml."""
+        has_limit = fields.has("decode_stream_rate")
+        return cls(
+            **fields.identity(),
+            first_token=fields.text("first_token", ("prefill", "decode")),
+            handoff_order=fields.text("handoff_order", ("source-first", "destination-first")),
+            attention_kernel=fields.text("attention_kernel"),
+            page_tokens=fields.count("page_tokens"),
+            memory_fraction=fields.quantity("memory_fraction", "fraction"),
+            activation_reserve_bytes=fields.whole_quantity("activation_reserve", "size"),
+            prefill_host_time_ps=fields.whole_quantity("prefill_host_time", "time"),
+            prefill_launch_time_ps=fields.whole_quantity("prefill_launch_time", "time"),
+            decode_host_time_ps=fields.whole_quantity("decode_host_time", "time"),
+            decode_item_time_ps=fields.whole_quantity("decode_item_time", "time"),
+            decode_stream_bytes_per_s=fields.quantity("decode_stream_rate", "rate") if has_limit else None,
+            graph_batches=fields.counts("graph_batches"),
+        )
+
+    @property
+    def summary(self) -> str:
+        """Title, handoff order, page and host time of a step."""
+        step = show(self.decode_host_time_ps, "time")
+        return f"{self.title}, {self.handoff_order}, pages of {self.page_tokens} tokens, {step} host time a step"
+
+    def padded_batch(self, batch: int) -> int:
+        """The batch size that a decode step of `batch` sequences costs."""
+        return next((size for size in self.graph_batches if size >= batch), batch)
