@@ -7,6 +7,9 @@ from typing import NamedTuple, Protocol
 
 NO_BLOCKS: tuple[int, ...] = ()
 
+Arrival = tuple[int, int, int, Sequence[int]]
+"""A request before it has its number: arrived_ps, input_tokens, output_tokens, blocks."""
+
 
 class Request(NamedTuple):
     """A request of a trace or a generator.
@@ -26,8 +29,15 @@ class Request(NamedTuple):
 class Workload(Protocol):
     """Requests in order of arrival; ids count from 0; iterating again gives the same requests."""
 
-    block_tokens: int
+    @property
+    def block_tokens(self) -> int:
+        """Tokens of one hashed block."""
+        ...
 
     def __iter__(self) -> Iterator[Request]:
         """Yield the requests lazily: a workload may be larger than memory."""
+        ...
+
+    def describe(self) -> str:
+        """Say in one line what the workload is."""
         ...

@@ -1,0 +1,72 @@
+"""Arrival processes: when requests come, drawn in chunks of instants in integer picoseconds.
+
+Poisson: independent exponential gaps. Gamma: independent gaps with a stated coefficient of variation.
+Diurnal: Poisson at the rate r(t) = rate * (1 + a sin(2 pi t / period)), a = peak_to_mean - 1, made by
+time-rescaling: unit-rate arrivals mapped through the inverse of the integral of r.
+Ignores: that users wait for answers (open loop), and days of the week.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sim.base.errors import UnsupportedError
+from sim.workload.rows import PS_PER_S
+
+if TYPE_CHECKING:
+    from sim.config.scenario import Arrivals
+
+Instants = npt.NDArray[np.int64]
+
+CHUNK = 8192
+LONGEST_PS = 2**62
+CYCLE_KNOTS = 2**16
+
+
+def arrival_chunks(form: Arrivals, random: np.random.Generator) -> Iterator[Instants]:
+    """Yield sorted instants in ps without end; the chunks do not depend on who reads them."""
+    if form.kind == "diurnal":
+        return _diurnal(form, random)
+    return _renewal(form, random)
+
+
+def _renewal(form: Arrivals, random: np.random.Generator) -> Iterator[Instants]:
+    mean_ps = PS_PER_S / form.rate
+    last_ps = 0
+    while True:
+        if form.kind == "gamma" and form.cv is not None:
+            shape = form.cv**-2
+            gaps = random.gamma(shape, mean_ps / shape, CHUNK)
+        else:
+            gaps = random.exponential(mean_ps, CHUNK)
+        _within_clock(last_ps + float(gaps.sum()))
+        chunk = last_ps + np.cumsum(np.rint(gaps).astype(np.int64))
+        last_ps = int(chunk[-1])
+        yield chunk
+
+
+def _diurnal(form: Arrivals, random: np.random.Generator) -> Iterator[Instants]:
+    period_ps = form.period or 86_400 * PS_PER_S
+    swing = (form.peak_to_mean or 1.0) - 1.0
+    per_cycle = form.rate * period_ps / PS_PER_S
+    phase = np.linspace(0.0, 1.0, CYCLE_KNOTS + 1)
+    expected = phase + swing / (2 * np.pi) * (1 - np.cos(2 * np.pi * phase))
+    cycles, into = 0, 0.0
+    while True:
+        done = into + np.cumsum(random.exponential(1.0 / per_cycle, CHUNK))
+        whole = np.floor(done)
+        _within_clock((cycles + float(whole[-1]) + 1) * period_ps)
+        in_cycle = np.rint(np.interp(done - whole, expected, phase) * period_ps).astype(np.int64)
+        yield (cycles + whole.astype(np.int64)) * period_ps + in_cycle
+        cycles, into = cycles + int(whole[-1]), float(done[-1] - whole[-1])
+
+
+def _within_clock(at_ps: float) -> None:
+    if at_ps > LONGEST_PS:
+        raise UnsupportedError(
+            "a generated workload of more than 53 days", "a shorter run.duration or workload.limit"
+        )
