@@ -1,0 +1,155 @@
+"""The screen of a run: verdict, then evidence, then doubts, then what to do next.
+
+Lines are lists of (text, style) pieces, so that the same screen is coloured on a terminal and plain in
+a file. Signs that the output cannot encode are replaced by plain ones; colour never stands alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
+from typing import Any, TextIO
+
+from sim.base.errors import Advice
+from sim.results import words
+from sim.results.metrics import Figures
+from sim.tables.metrics import STATISTICS
+
+Piece = tuple[str, str]
+Line = list[Piece]
+WIDTH = 80
+SHOWN_LINKS = 3
+_MARK_STYLES: dict[bool | None, str] = {True: "bold green", False: "bold red", None: "yellow"}
+_PLAIN = str.maketrans(
+    {"✓": "+", "✗": "x", "·": "|", "–": "-", "→": ">", "…": ".", "█": "#", "░": ".", "×": "x", "µ": "u"}
+)
+
+
+def screen(figures: Figures, saved_as: str | None = None) -> list[Line]:
+    """The whole screen of a run; `saved_as` is its folder."""
+    return [
+        *_head(figures),
+        [],
+        *_latencies(figures),
+        [],
+        *_replicas(figures),
+        *_links(figures),
+        *_doubts(Advice(**entry) for entry in figures["warnings"]),
+        *_saved(figures, saved_as),
+    ]
+
+
+def _head(figures: Figures) -> Iterator[Line]:
+    name, identity = words.headline(figures)
+    space = max(WIDTH - len(name) - len(identity), 2)
+    yield [(name, "bold"), (" " * space, ""), (identity, "dim")]
+    for entry in figures["slo"]:
+        yield [
+            (words.mark(entry["is_met"]), _MARK_STYLES[entry["is_met"]]),
+            (f" {words.verdict(entry)}", ""),
+            *_misses(entry),
+        ]
+    if not figures["slo"]:
+        yield [("~", "yellow"), (" no SLO: the scenario sets no limit", "")]
+    yield [("  goodput   ", ""), (words.goodput(figures), "")]
+
+
+def _misses(entry: dict[str, Any]) -> Line:
+    if not entry["missing"]:
+        return []
+    what = "token gaps" if entry["metric"] == "itl" else "requests"
+    return [(f"   {words.whole(entry['missing'])} {what} that never came count as misses", "dim")]
+
+
+def _latencies(figures: Figures) -> Iterator[Line]:
+    rows = [["", "", *STATISTICS], *words.latency_table(figures)]
+    lines = words.aligned(rows)
+    yield [(f"  {lines[0].rstrip()}", "dim")]
+    for line in lines[1:]:
+        yield [(f"  {line.rstrip()}", "")]
+    has_weak = any(words.WEAK in cell for row in rows for cell in row)
+    yield [(f"  {words.counts(figures)}" + " · * fewer than 10 samples beyond" * has_weak, "dim")]
+
+
+def _replicas(figures: Figures) -> Iterator[Line]:
+    for pool in figures["pools"]:
+        copies = f"{words.whole(pool['replicas'])} replicas on {words.whole(pool['gpus'])} GPUs"
+        yield [(f"  {pool['name']:<10} {words.percent(pool['utilisation']):>6} busy   ", ""), (copies, "dim")]
+    hits = words.percent(figures["hit_fraction"])
+    yield [(f"  {'KV cache':<10} {hits:>6} of prompt tokens found   ", ""), *_computed(figures)]
+
+
+def _computed(figures: Figures) -> Line:
+    return [(f"{words.count_short(figures['prefill_tokens'])} tokens computed", "dim")]
+
+
+def _links(figures: Figures) -> Iterator[Line]:
+    for i, link in enumerate(figures["links"][:SHOWN_LINKS]):
+        title = "busiest" if i == 0 else ""
+        use = f"{words.percent(link['utilisation']):>6} mean, {words.percent(link['peak'])} peak   "
+        yield [(f"  {title:<10} {use}", ""), (f"{link['name']} ({link['kind']})", "dim")]
+
+
+def _doubts(doubts: Iterable[Advice]) -> Iterator[Line]:
+    for doubt in doubts:
+        yield []
+        for i, part in enumerate(wrap(doubt.text, WIDTH - 2)):
+            yield [("! " if i == 0 else "  ", "bold yellow"), (part, "yellow")]
+        for part in wrap(doubt.remedy, WIDTH - 2, break_long_words=False):
+            yield [(f"  {part}", "")]
+
+
+def _saved(figures: Figures, saved_as: str | None) -> Iterator[Line]:
+    yield []
+    spent = f"{words.whole(figures['events'])} events in {words.seconds(figures['cpu_s'])} of CPU"
+    if saved_as is None:
+        yield [(spent, "dim")]
+        return
+    yield [("saved ", ""), (f"{saved_as}/", "bold"), (f"   {spent}", "dim")]
+    yield [
+        ("next: ", "dim"),
+        (f"sim run {saved_as}", ""),
+        ("  repeats it · the latency CDF is cdf.png in it", "dim"),
+    ]
+
+
+def plain(line: Line) -> str:
+    """A line without its styles."""
+    return "".join(text for text, _ in line).rstrip()
+
+
+def show(lines: Sequence[Line], stream: TextIO) -> None:
+    """Print lines: in colour on a terminal that wants it, else plain."""
+    encodable = can_encode(stream)
+    if wants_colour(stream):
+        from rich.console import Console  # noqa: PLC0415 - only where there is colour
+        from rich.text import Text  # noqa: PLC0415
+
+        console = Console(file=stream, highlight=False, soft_wrap=True)
+        for line in lines:
+            console.print(
+                Text.assemble(*[(text if encodable else plainly(text), style) for text, style in line])
+            )
+        return
+    for line in lines:
+        print(plain(line) if encodable else plainly(plain(line)), file=stream)
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether a stream is a terminal whose user has not declined colour (NO_COLOR, TERM=dumb)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def can_encode(stream: TextIO) -> bool:
+    """Whether the signs of the screen exist in the encoding of a stream."""
+    try:
+        "✓✗·–█→".encode(stream.encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def plainly(text: str) -> str:
+    """Text in ASCII: signs replaced by their nearest, anything else by a question mark."""
+    return text.translate(_PLAIN).encode("ascii", "replace").decode()

@@ -1,0 +1,124 @@
+"""Doubts about a result, each with a remedy that names the key to change.
+
+A doubt is about what a reader could take the figures for: quantiles of too few samples, percentiles of
+the requests that happened to finish, a load that grows without end, a link that is full.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from sim.base.errors import Advice
+from sim.config.scenario import Scenario
+from sim.results.measured import Measured
+from sim.results.stats import SAMPLES_BEYOND, samples_beyond
+from sim.results.words import percent, seconds, whole
+from sim.tables.schema import PS_PER_S
+from sim.tables.uses import LinkUse, Outcome
+
+UNFINISHED_FRACTION = 0.01
+GROWTH_S_PER_S = 0.02
+FULL_FRACTION = 0.95
+_WAITS = {"prefill": ("route", "queue"), "decode": ("reserve", "decode_queue", "preempted")}
+
+
+def advice_on(measured: Measured, outcome: Outcome, scenario: Scenario) -> list[Advice]:
+    """Every doubt about a run, the gravest first."""
+    if outcome.interrupted:
+        return [
+            Advice("interrupted: the figures are of the part that was simulated", "run it again to the end")
+        ]
+    if measured.requests.empty:
+        remedy = "lengthen run.duration, shorten run.warmup, or look at the trace with `sim trace info`"
+        return [Advice("no request arrived in the measured window", remedy)]
+    return [
+        *_overload(measured, outcome, scenario),
+        *_unended(measured, outcome),
+        *_full_links(outcome.links),
+        *_weak_quantiles(measured, outcome, scenario),
+    ]
+
+
+def _overload(measured: Measured, outcome: Outcome, scenario: Scenario) -> Iterator[Advice]:
+    """Waiting that grows with the instant of arrival: a straight line through all measured requests."""
+    arrived_s = measured.requests["arrived_at_s"].to_numpy()
+    for role, phases in _WAITS.items():
+        waited_s = sum(measured.requests[f"phase_{name}_s"].fillna(0.0).to_numpy() for name in phases)
+        growth = _slope(arrived_s, np.asarray(waited_s))
+        grown_s = growth * (outcome.window_ps[1] - outcome.window_ps[0]) / PS_PER_S
+        if growth > GROWTH_S_PER_S and grown_s > max(1.0, float(np.mean(waited_s))):
+            pools = {replica.pool: None for replica in outcome.replicas if replica.role == role}
+            keys = " or ".join(f"pools.{name}.replicas" for name in pools)
+            yield Advice(
+                f"load exceeds capacity: waiting for {role} grows by {seconds(growth)} every second",
+                f"raise {keys}, or lower {_load_key(scenario)}",
+            )
+
+
+def _slope(x: np.ndarray, y: np.ndarray) -> float:
+    spread = x - x.mean()
+    square = float(np.dot(spread, spread))
+    return float(np.dot(spread, y - y.mean())) / square if square else 0.0
+
+
+def _load_key(scenario: Scenario) -> str:
+    workload = scenario.workload
+    if workload.arrivals is not None:
+        return "workload.arrivals.rate"
+    return "workload.rate" if workload.generator is not None else "workload.scale.copies"
+
+
+def _unended(measured: Measured, outcome: Outcome) -> Iterator[Advice]:
+    requests = len(measured.requests)
+    unfinished = int((measured.requests["status"] == "unfinished").sum())
+    if unfinished > UNFINISHED_FRACTION * requests:
+        yield Advice(
+            f"{whole(unfinished)} of {whole(requests)} requests did not finish; the table is of the others",
+            "raise run.drain to wait longer for them; the SLO counts them as misses",
+        )
+    rejected = int((measured.requests["status"] == "rejected").sum())
+    if rejected:
+        reasons = ", ".join(
+            f"{reason} ({whole(n)})" for reason, n in sorted(outcome.rejected_reasons.items())
+        )
+        yield Advice(
+            f"{whole(rejected)} requests were rejected" + (f": {reasons}" if reasons else ""),
+            "see the rows of requests.parquet with status `rejected`",
+        )
+
+
+def _full_links(links: tuple[LinkUse, ...]) -> Iterator[Advice]:
+    full = sorted(
+        (link for link in links if link.peak_fraction > FULL_FRACTION),
+        key=lambda x: (-x.peak_fraction, x.name),
+    )
+    if not full:
+        return
+    first, peak = f"{full[0].name} ({full[0].kind})", percent(full[0].peak_fraction)
+    others = f", and {whole(len(full) - 1)} more came over {percent(FULL_FRACTION)}" if len(full) > 1 else ""
+    yield Advice(
+        f"link {first} reached {peak} of its capacity{others}: transfers wait for each other",
+        "give the topology more bandwidth there, or place the pools differently (pools.NAME.place)",
+    )
+
+
+def _weak_quantiles(measured: Measured, outcome: Outcome, scenario: Scenario) -> Iterator[Advice]:
+    count = measured.latencies["ttft"].count
+    judged = [limit.statistic for limit in scenario.slo if limit.statistic.startswith("p")]
+    names = sorted({*judged, "p99.9"}, key=lambda name: float(name[1:]))
+    for name in names:
+        beyond = samples_beyond(count, name)
+        if 0 < beyond < SAMPLES_BEYOND:
+            yield Advice(f"{name} rests on {beyond:.3g} requests", _longer(outcome, scenario, beyond))
+            return
+
+
+def _longer(outcome: Outcome, scenario: Scenario, beyond: float) -> str:
+    if scenario.run.duration is None:
+        return f"a firm value needs {SAMPLES_BEYOND}: use a longer workload, or more workload.scale.copies"
+    wanted_ps = scenario.run.duration * SAMPLES_BEYOND / beyond
+    minutes = math.ceil(wanted_ps / (60 * PS_PER_S))
+    return f'use --set run.duration="{minutes} min" for a firm value'

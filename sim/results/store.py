@@ -1,0 +1,150 @@
+"""The run folder: written beside its place under a temporary name, then moved there whole.
+
+`runs/<scenario name>-<digest>/`, or exactly the folder that the user names. A folder that is there with
+the same digest holds the same run and is replaced; what else the user put in it is kept. A run that
+was broken off is saved too, with `-partial` in its name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sim.base.errors import ConfigError
+from sim.config.scenario import Scenario
+from sim.results.provenance import Invocation, provenance_of
+from sim.results.run import PROVENANCE_FILE, SUMMARY_FILE, Run
+from sim.tables.sinks import TABLES
+
+SCENARIO_FILE = "scenario.yaml"
+PICTURE_FILE = "cdf.png"
+RUN_FILES: tuple[str, ...] = (
+    SCENARIO_FILE,
+    PROVENANCE_FILE,
+    SUMMARY_FILE,
+    *(f"{name}.parquet" for name in TABLES),
+    PICTURE_FILE,
+)
+RUNS = Path("runs")
+PARTIAL = "-partial"
+NAME_CHARACTERS = 60
+_FILE_KEYS = (
+    ("topology",),
+    ("workload", "trace"),
+    ("workload", "input", "file"),
+    ("workload", "output", "file"),
+)
+
+Draw = Callable[[Run, Path], object]
+"""Draws the picture of a run into a file."""
+
+
+@contextmanager
+def staging(out: Path | None = None) -> Iterator[Path]:
+    """A temporary folder beside the place of a run; gone afterwards, unless it was moved there.
+
+    Refuses an `out` that is not an empty folder or a new name, before anything is simulated.
+    """
+    if out is not None:
+        check_out(out)
+    parent = RUNS if out is None else out.absolute().parent
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_out(out: Path) -> None:
+    """Refuse a folder that already holds something."""
+    problem = None
+    if out.exists() and not out.is_dir():
+        problem = f"{out} is a file"
+    elif out.is_dir() and any(out.iterdir()):
+        problem = f"{out} is not empty"
+    if problem:
+        hint = "name a new or empty folder, or leave --out away to save under runs/"
+        raise ConfigError("--out", None, None, problem=problem, hint=hint)
+
+
+def save(run: Run, folder: Path, out: Path | None, invocation: Invocation, draw: Draw) -> Run:
+    """Complete the folder of a run and move it into place: to `out`, or under runs/ by its name."""
+    if run.scenario is None:
+        raise ValueError("a run that was read from a folder is saved already")
+    target = out if out is not None else RUNS / folder_name(run)
+    run.tables.write(folder)
+    provenance = provenance_of(run.figures, invocation, input_files(run.scenario))
+    (folder / SCENARIO_FILE).write_text(scenario_text(run.scenario, target), encoding="utf-8")
+    (folder / PROVENANCE_FILE).write_text(json_text(provenance), encoding="utf-8")
+    (folder / SUMMARY_FILE).write_text(json_text(run.figures), encoding="utf-8")
+    draw(run, folder / PICTURE_FILE)
+    folder.chmod(0o777 & ~_umask())
+    _move_into_place(folder, target)
+    return run.saved(target, provenance)
+
+
+def folder_name(run: Run) -> str:
+    """The name of a run's folder: its scenario, its digest, and whether it is only a part."""
+    return f"{slug(run.figures['name'])}-{run.digest}" + PARTIAL * bool(run.figures["interrupted"])
+
+
+def slug(name: str) -> str:
+    """A scenario's name as part of a path: small letters, digits and single dashes."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9.]+", "-", plain).strip("-.")[:NAME_CHARACTERS].rstrip("-.") or "run"
+
+
+def input_files(scenario: Scenario) -> list[Path]:
+    """The files that a scenario names and that exist; a trace may also be a known name."""
+    tree = scenario.model_dump(mode="json", exclude_none=True)
+    values = (_value_at(tree, keys) for keys in _FILE_KEYS)
+    return [Path(value) for value in values if value is not None and Path(value).is_file()]
+
+
+def scenario_text(scenario: Scenario, target: Path) -> str:
+    """The scenario in full as YAML, its files named as seen from its run folder."""
+    tree = scenario.model_dump(mode="json", exclude_none=True, context={"relative_to": target.absolute()})
+    head = f"# The scenario of this run, in full. To repeat the run: sim run {target.name}\n"
+    return head + yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=100)
+
+
+def json_text(tree: Mapping[str, Any]) -> str:
+    """JSON for machines that people can read."""
+    return json.dumps(tree, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _value_at(tree: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    value: Any = tree
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _move_into_place(folder: Path, target: Path) -> None:
+    if target.is_dir():
+        for kept in target.iterdir():
+            if kept.name not in RUN_FILES:
+                kept.rename(folder / kept.name)
+        old = folder.with_name(folder.name + "-old")
+        target.rename(old)
+        folder.rename(target)
+        shutil.rmtree(old)
+    else:
+        folder.rename(target)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,161 @@
+"""The figures of a run in words: the same on screen, in a notebook and on a plot.
+
+Latencies are shown in the unit that fits their row, rates and shares with three digits.
+A value that does not exist is a dash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sim.results.metrics import Figures
+from sim.tables.metrics import LATENCIES, METRICS, STATISTICS
+
+NOTHING = "–"
+WEAK = "*"
+_UNITS: tuple[tuple[str, float], ...] = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
+_SECONDS_FROM = {"e2e": 1.0}
+"""From which mean on a latency is shown in seconds; ten seconds where nothing is said."""
+
+
+def headline(figures: Figures) -> tuple[str, str]:
+    """What was run, and what identifies it."""
+    return str(figures["name"]), f"seed {figures['seed']} · digest {figures['digest']}"
+
+
+def verdict(entry: dict[str, Any]) -> str:
+    """One limit of the SLO: `ttft p90   412 ms < 500 ms`, without its mark."""
+    name, sign, limit = _limit_parts(entry)
+    unit = limit.split()[-1]
+    scale = dict(_UNITS).get(unit)
+    if entry["is_met"] is None:
+        value = "nothing measured"
+    elif entry["value_s"] is None:
+        value = "never"
+    elif scale is None:
+        value = seconds(entry["value_s"])
+    else:
+        value = f"{_apart(entry['value_s'] / scale, entry['limit_s'] / scale)} {unit}"
+    return f"{name:<9} {value:>9} {sign} {limit}"
+
+
+def _limit_parts(entry: dict[str, Any]) -> tuple[str, str, str]:
+    sign = "<=" if "<=" in entry["limit"] else "<"
+    return f"{entry['metric']} {entry['statistic']}", sign, entry["limit"].split(sign, 1)[1].strip()
+
+
+def _apart(value: float, limit: float) -> str:
+    """A number with enough digits to tell it from its limit."""
+    for decimals in range(3, 10):
+        text = number(value) if decimals == 3 else f"{value:.{decimals}f}"
+        if value == limit or text != number(limit):
+            return text
+    return repr(value)
+
+
+def mark(is_met: bool | None) -> str:
+    """A sign that does without colour."""
+    return {True: "✓", False: "✗", None: "~"}[is_met]
+
+
+def goodput(figures: Figures) -> str:
+    """How much of the offered load was served well, and what each GPU gave."""
+    good, offered = figures["goodput_per_s"], figures["offered_per_s"]
+    served = f"{number(good)} of {number(offered)} req/s ({percent(figures['goodput_fraction'])})"
+    return f"{served:<32} {number(figures['output_tokens_per_s_per_gpu'])} output tokens/s/GPU"
+
+
+def latency_table(figures: Figures) -> list[list[str]]:
+    """Rows of cells: name, unit and a value for each statistic; a star marks a weak quantile."""
+    return [_latency_row(name, figures[f"{name}_s"]) for name in LATENCIES]
+
+
+def _latency_row(metric: str, latency: dict[str, Any]) -> list[str]:
+    unit, scale = unit_for(metric, latency["mean"])
+    cells = [
+        NOTHING if latency[name] is None else number(latency[name] / scale) + WEAK * (name in latency["weak"])
+        for name in STATISTICS
+    ]
+    return [METRICS[metric].title, unit, *cells]
+
+
+def unit_for(metric: str, mean_s: float | None) -> tuple[str, float]:
+    """The unit in which a latency reads well, and how many seconds it is."""
+    if mean_s is not None and mean_s >= _SECONDS_FROM.get(metric, 10.0):
+        return _UNITS[0]
+    return _UNITS[2] if mean_s is not None and mean_s < 1e-4 else _UNITS[1]
+
+
+def aligned(rows: Sequence[Sequence[str]], left: int = 2) -> list[str]:
+    """Rows as lines with columns that line up; stars hang to the right of numbers."""
+    widths = [max(len(row[column].rstrip(WEAK)) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            _cell(cell, width, i < left) for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def _cell(cell: str, width: int, is_left: bool) -> str:
+    bare = cell.rstrip(WEAK)
+    return f"{bare:<{width}}" if is_left else f"{bare:>{width}}" + (WEAK if bare != cell else " ")
+
+
+def counts(figures: Figures) -> str:
+    """How many requests the figures rest on, and what became of the others."""
+    measured, finished = figures["requests_measured"], figures["requests_finished"]
+    others = [
+        f"{count:n}".replace(",", " ") + f" {status.replace('_', ' ')}"
+        for status in ("unfinished", "rejected", "timed_out", "cancelled", "failed")
+        if (count := figures[f"requests_{status}"])
+    ]
+    fate = "all finished" if not others else f"{whole(finished)} finished, {', '.join(others)}"
+    return f"{whole(measured)} requests measured, {fate}"
+
+
+def number(value: float | None) -> str:
+    """Three digits at least, thousands apart; whole numbers from 100 on."""
+    if value is None:
+        return NOTHING
+    size = abs(value)
+    if size >= 99.95:
+        return whole(round(value))
+    decimals = 1 if size >= 9.995 else 2 if size >= 0.9995 else 3
+    return f"{value:.{decimals}f}" if value else "0"
+
+
+def whole(value: int) -> str:
+    """A count, thousands apart."""
+    return f"{value:,}".replace(",", " ")
+
+
+def percent(fraction: float | None) -> str:
+    """A share in percent: never 100 % or 0 % where it is not quite."""
+    if fraction is None:
+        return NOTHING
+    value = 100 * fraction
+    if 0 < value < 1 or 99 < value < 100:
+        return f"{min(max(value, 0.01), 99.99):.2f} %"
+    return f"{value:.0f} %"
+
+
+def seconds(value_s: float | None) -> str:
+    """A duration with the unit that fits."""
+    if value_s is None:
+        return NOTHING
+    for unit, scale in _UNITS:
+        if abs(value_s) >= scale:
+            return f"{number(value_s / scale)} {unit}"
+    return f"{number(value_s / 1e-6)} us" if value_s else "0 s"
+
+
+def count_short(value: float | None) -> str:
+    """A large count with three digits: 1.23 M."""
+    if value is None:
+        return NOTHING
+    for unit, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
+        if value >= scale:
+            return f"{number(value / scale)} {unit}"
+    return whole(round(value))
