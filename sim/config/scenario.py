@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
-from sim.config.form import Form
-from sim.config.quantities import Duration, FilePath, Fraction, PerSecond, SloLimit
+from sim.config.form import Form, RootForm
+from sim.config.quantities import Duration, FilePath, PerSecond, SloLimit
 
 Role = Literal["prefill", "decode"]
 Precision = Literal["bf16", "fp8"]
@@ -99,9 +99,13 @@ class Workload(Form):
     trace: FilePath | None = Field(None, description="a trace file, or a name known to `sim trace get`")
     format: str = Field("auto", description="trace reader, see `sim list readers`")
     block_tokens: PositiveInt = Field(512, description="tokens of one hashed block (hash_ids of the trace)")
-    tick: Duration | None = Field(None, description="trace: arrivals come in ticks of this length; spread within")
+    tick: Duration | None = Field(
+        None, description="trace: arrivals come in ticks of this length; spread within"
+    )
     sort_window: Duration = Field("10 s", description="trace: rows out of order by at most this are sorted")
-    on_bad_row: Literal["fail", "skip"] = Field("fail", description="trace: stop at a bad row, or count and skip")
+    on_bad_row: Literal["fail", "skip"] = Field(
+        "fail", description="trace: stop at a bad row, or count and skip"
+    )
     scale: Scale = Field(Scale(), description="trace: overlay copies")
     generator: Literal["mooncake-conversation"] | None = Field(
         None, description="an embedded generator shaped like a real trace"
@@ -125,7 +129,9 @@ class Workload(Form):
 class Run(Form):
     """What part of the workload is replayed and measured."""
 
-    seed: Annotated[int, Field(ge=0)] = Field(1, description="one seed; every purpose draws its own stream from it")
+    seed: Annotated[int, Field(ge=0)] = Field(
+        1, description="one seed; every purpose draws its own stream from it"
+    )
     start: Duration = Field("0 s", description="workload time at which the simulation starts")
     duration: Duration | None = Field(None, description="length of the replayed window; default: to the end")
     warmup: Duration = Field("0 s", description="requests arriving this early in the window are not measured")
@@ -133,11 +139,13 @@ class Run(Form):
         False,
         description="feed the blocks of requests before the window into the caches: true, or how far back",
     )
-    drain: Duration = Field("10 min", description="give up on unfinished requests this long after the last arrival")
+    drain: Duration = Field(
+        "10 min", description="give up on unfinished requests this long after the last arrival"
+    )
     sample_every: Duration = Field("1 s", description="interval of the rows in samples.parquet")
 
 
-class Scenario(Form):
+class Scenario(RootForm):
     """One what-if question: this workload on this cluster, served this way."""
 
     sim: Literal[1] = Field(description="version of the file format")

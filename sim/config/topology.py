@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
-from sim.config.form import Form
+from sim.config.form import Form, RootForm
 from sim.config.quantities import Fraction
 
 
@@ -33,7 +33,9 @@ class Leaf(Form):
     """The first tier: in a rail-optimised fabric, one leaf per unit and rail."""
 
     radix: PositiveInt = Field(description="ports of the switch")
-    uplinks: Annotated[int, Field(ge=0)] = Field(description="cables from one leaf up to the spines of its pod")
+    uplinks: Annotated[int, Field(ge=0)] = Field(
+        description="cables from one leaf up to the spines of its pod"
+    )
 
 
 class Spine(Form):
@@ -65,7 +67,7 @@ class Fabric(Form):
     routing: Routing = Routing()
 
 
-class Topology(Form):
+class Topology(RootForm):
     """Nodes and the fabric between them."""
 
     sim: Literal[1] = Field(description="version of the file format")
