@@ -1,0 +1,1 @@
+"""What everything stands on: units, errors, registries and random streams; imports nothing of ours."""

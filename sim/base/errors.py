@@ -27,7 +27,7 @@ class ConfigError(SimError):
     and are None where there is no file. `excerpt` shows the line with a caret under the spot.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a place has three parts, and what is said about it has four
         self,
         file: str,
         line: int | None,
@@ -49,7 +49,7 @@ class ConfigError(SimError):
         return "\n".join(line for line in (head, self.excerpt, hint) if line)
 
 
-class ConfigErrors(SimError):
+class ConfigErrors(SimError):  # noqa: N818 - the plural says it better
     """All mistakes of an input, in the order of the file; printed are at most ten."""
 
     def __init__(self, errors: Sequence[ConfigError]) -> None:
@@ -94,11 +94,14 @@ class UnknownNameError(SimError, KeyError):
         return str(self.args[0])
 
 
-class ValueProblem(ValueError):
-    """A value that cannot be used: the problem, the remedy, and the key below it where that is closer."""
+class ValueProblem(ValueError):  # noqa: N818 - as ConfigErrors: what it holds is the point
+    """A value that cannot be used: the problem and the remedy.
 
-    def __init__(self, problem: str, hint: str | None = None, key: str | None = None) -> None:
-        self.problem, self.hint, self.key = problem, hint, key
+    `keys` are dotted paths below the value, any of which may be at fault; the one written last is shown.
+    """
+
+    def __init__(self, problem: str, hint: str | None = None, keys: Sequence[str] = ()) -> None:
+        self.problem, self.hint, self.keys = problem, hint, tuple(keys)
         super().__init__(problem + (f"; {hint}" if hint else ""))
 
 

@@ -132,7 +132,7 @@ def unknown_unit(text: str, number: Fraction, unit: str, wanted: Dimension) -> U
 def similar_units(unit: str, wanted: Dimension) -> list[str]:
     """The units that a misspelt one may stand for: several where case decides between bit and byte."""
     spelled = SPELLED.get(unit.casefold())
-    if spelled in wanted.units:
+    if spelled is not None and spelled in wanted.units:
         return [spelled]
     normal = (
         re.sub(r"ps$", "/s", re.sub(r"/sec(ond)?$", "/s", unit))

@@ -7,7 +7,7 @@ can find still points at the user's line.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from sim.base.errors import ConfigError
@@ -19,13 +19,16 @@ UNKNOWN_KEY = "unknown key"
 
 @dataclass(frozen=True)
 class Document:
-    """A tree of nodes; `path` is the file it was read from, `variants` the names of those it offers."""
+    """A tree of nodes.
+
+    `path` is the file it was read from, `variants` the names of those that the file offers, `overrides` what
+    was laid over it, in order: `--variant slow-net`, `--set run.seed=2`.
+    """
 
     root: Node
     path: Path | None = None
     variants: tuple[str, ...] = ()
-    variant: str | None = None
-    sets: tuple[str, ...] = field(default=())
+    overrides: tuple[str, ...] = ()
 
     @classmethod
     def of_values(cls, values: Mapping[str, object], name: str) -> Document:
@@ -41,7 +44,7 @@ class Document:
 
         Where the path is not written (a default), it points at the nearest thing above that is.
         """
-        keys = tuple(key for key in path.split(".") if key)
+        keys = keys_of(path)
         passed = list(self.root.walk(keys))
         mark = passed[-1].mark
         if not mark.source.is_file:
@@ -50,3 +53,14 @@ class Document:
             if mark.is_named and len(passed) == len(keys) + 1:
                 return mark.error("", problem, hint)
         return mark.error(path, problem, hint)
+
+    def where(self, path: str) -> str:
+        """The place of a dotted path, for what is no mistake: `chat.yaml:12:5`, or the override."""
+        *_, node = self.root.walk(keys_of(path))
+        source = node.mark.source
+        return f"{source.name}:{node.mark.line}:{node.mark.column}" if source.is_file else source.name
+
+
+def keys_of(path: str) -> tuple[str, ...]:
+    """The keys of a dotted path."""
+    return tuple(key for key in path.split(".") if key)

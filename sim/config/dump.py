@@ -1,6 +1,7 @@
 """Writing a form back as YAML: resolved, every default spelt out, units kept.
 
-What is written loads again to an equal form. Ignored: comments and the order of keys in the file it came from.
+What is written loads again to an equal form. Ignored: comments, and the order
+of keys in the file it came from.
 """
 
 from __future__ import annotations

@@ -7,12 +7,15 @@ number for a text. Their defaults are written as a user would write them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr
 
-if TYPE_CHECKING:
-    from sim.config.document import Document
+from sim.base.errors import ValueProblem
+from sim.config.document import Document
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,79}$")]
+"""A name that the user invents: it has to fit into a dotted key and into the name of a folder."""
 
 
 class Form(BaseModel):
@@ -42,8 +45,6 @@ class RootForm(Form):
     @property
     def document(self) -> Document:
         """Where the values are written; made from the values themselves where that is nowhere."""
-        from sim.config.document import Document
-
         if self._document is None:
             self._document = Document.of_values(self.model_dump(exclude_none=True), self.kind())
         return self._document
@@ -55,7 +56,7 @@ class RootForm(Form):
 
     def replace(self, changes: Mapping[str, object]) -> Self:
         """A changed copy, checked like a file: `scenario.replace({"pools.prefill.replicas": 300})`."""
-        from sim.config.load import replaced
+        from sim.config.load import replaced  # noqa: PLC0415 - loading needs the forms first
 
         return replaced(self, changes)
 
@@ -65,3 +66,27 @@ class RootForm(Form):
         if update:
             copy._document = None
         return copy
+
+
+Named = TypeVar("Named", bound="NamedForm")
+
+
+class NamedForm(Form):
+    """An item of a list that can be addressed by its name."""
+
+    name: Name
+
+
+def with_own_names(items: list[Named]) -> list[Named]:
+    """Refuse two items of one name."""
+    seen: dict[str, int] = {}
+    for position, item in enumerate(items):
+        if item.name in seen:
+            raise ValueProblem(
+                f"'{item.name}' is the name of two items", "give each its own", [f"{position}.name"]
+            )
+        seen[item.name] = position
+    return items
+
+
+NamedList = Annotated[list[Named], Field(min_length=1), AfterValidator(with_own_names)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,7 +18,7 @@ from sim.config.document import Document
 from sim.config.dump import dump
 from sim.config.form import RootForm
 from sim.config.marks import Node
-from sim.config.overrides import patched, with_changes, with_sets
+from sim.config.overrides import Override, overridden, patched
 from sim.config.scenario import Scenario
 from sim.config.topology import Topology
 from sim.config.validation import ordered, validate
@@ -30,32 +31,44 @@ DEEPEST_CHAIN = 10
 
 def load_scenario(path: Path | str, sets: Sequence[str] = (), variant: str | None = None) -> Scenario:
     """The scenario in a file, in one of its variants, with each KEY=VALUE of `sets` laid over it."""
-    shown = str(path)
     errors: list[ConfigError] = []
-    root = chain(Path(path), shown, errors, ())
+    root = chain(Path(path), str(path), errors, ())
     if root is None:
         raise ConfigErrors(ordered(errors))
     items = dict(root.items)
-    variants = items.pop("variants", None)
+    variants = patches_of(items.pop("variants", None), errors)
     root = root.with_value(items)
-    if variants is not None and not all(item.is_mapping for item in (variants, *variants.items.values())):
-        wrong = next(item for item in (variants, *variants.items.values()) if not item.is_mapping)
-        hint = "write `name: {key: value}` for each variant"
-        errors.append(wrong.mark.error("variants", "must be a mapping of names to patches", hint))
-    names = tuple(variants.items) if variants is not None else ()
-    if variant is not None and variant in names and variants is not None:
-        root = patched(root, variants.items[variant], errors, f"variants.{variant}")
-    elif variant is not None:
-        errors.append(unknown_variant(variant, shown, names))
-    root = with_sets(root, sets, errors)
-    return validate(Scenario, Document(root, Path(path), names, variant, tuple(sets)), errors)
+    names: list[str] = []
+    if variant is not None:
+        names.append(f"--variant {variant}")
+        root = varied(root, variants, variant, errors)
+    overrides = [Override.of_text(setting) for setting in sets]
+    names += [override.name for override in overrides]
+    root = overridden(root, overrides, errors)
+    return validate(Scenario, Document(root, Path(path), tuple(variants), tuple(names)), errors)
 
 
-def unknown_variant(variant: str, shown: str, names: Sequence[str]) -> ConfigError:
-    """What to say about a variant that the file does not offer."""
-    hint = did_you_mean(variant, names) if names else f"{shown} has no `variants:`"
+def patches_of(variants: Node | None, errors: list[ConfigError]) -> dict[str, Node]:
+    """The patches under `variants:` by name."""
+    if variants is None or variants.value is None:
+        return {}
+    hint = "write `name: {key: value}` for each variant"
+    if not variants.is_mapping:
+        errors.append(variants.mark.error("variants", "must be a mapping of names to patches", hint))
+    for name, patch in variants.items.items():
+        if not patch.is_mapping:
+            errors.append(patch.mark.error(f"variants.{name}", "must be a mapping of keys to values", hint))
+    return {name: patch for name, patch in variants.items.items() if patch.is_mapping}
+
+
+def varied(root: Node, variants: Mapping[str, Node], variant: str, errors: list[ConfigError]) -> Node:
+    """A tree with one of its variants laid over it."""
+    if variant in variants:
+        return patched(root, variants[variant], errors, f"variants.{variant}")
+    hint = did_you_mean(variant, variants) if variants else "the file has no `variants:`"
     problem = f"unknown variant '{variant}'"
-    return ConfigError(f"--variant {variant}", None, None, problem=problem, hint=hint)
+    errors.append(ConfigError(f"--variant {variant}", None, None, problem=problem, hint=hint))
+    return root
 
 
 def load_topology(path: Path | str) -> Topology:
@@ -88,35 +101,36 @@ def chain(path: Path, shown: str, errors: list[ConfigError], below: tuple[Path, 
 
 def parent_of(extends: Node, shown: str, below: tuple[Path, ...], errors: list[ConfigError]) -> Node | None:
     """The tree that an `extends:` names; None, with the mistake noted, where there is none."""
-
-    def fault(problem: str, hint: str | None) -> None:
-        errors.append(extends.mark.error("extends", problem, hint))
-
-    if not isinstance(extends.value, str):
-        return fault(
-            "must be the path of one file", "a scenario has one parent; name it relative to this file"
-        )
     try:
-        path = paths.resolve(extends.value, extends.mark.source)
-    except ValueProblem as problem:
-        return fault(problem.problem, problem.hint)
-    if path in below:
-        return fault(
-            "extends itself", f"one of {', '.join(file.name for file in below)} must not extend another"
+        path = parent_path(extends, below)
+    except ValueProblem as fault:
+        errors.append(extends.mark.error("extends", fault.problem, fault.hint))
+        return None
+    return chain(path, os.path.normpath(Path(shown).parent / str(extends.value)), errors, below)
+
+
+def parent_path(extends: Node, below: tuple[Path, ...]) -> Path:
+    """The file that an `extends:` names; `below` are those that led here."""
+    if not isinstance(extends.value, str):
+        raise ValueProblem(
+            "must be the path of one file", "a file extends one other; name it relative to this one"
         )
+    path = paths.resolve(extends.value, extends.mark.source)
+    if path in below:
+        circle = " -> ".join(file.name for file in (*below, path))
+        raise ValueProblem(f"the files extend each other in a circle: {circle}", "take one `extends:` away")
     if len(below) >= DEEPEST_CHAIN:
-        return fault(f"more than {DEEPEST_CHAIN} files extend each other", "merge some of them")
+        raise ValueProblem(f"more than {DEEPEST_CHAIN} files extend each other", "merge some of them")
     if not path.is_file():
-        return fault(f"no such file: {extends.value}", yamlfile.nearby(path))
-    parent_shown = os.path.normpath(Path(shown).parent / extends.value)
-    return chain(path, parent_shown, errors, below)
+        raise ValueProblem(f"no such file: {extends.value}", yamlfile.nearby(path))
+    return path
 
 
 def replaced(form: F, changes: Mapping[str, object]) -> F:
     """A changed and checked copy of a form."""
     errors: list[ConfigError] = []
     document = form.document
-    root = with_changes(document.root, changes, errors)
-    return validate(
-        type(form), Document(root, document.path, document.variants, document.variant, document.sets), errors
-    )
+    overrides = [Override.of_value(key, value) for key, value in changes.items()]
+    root = overridden(document.root, overrides, errors)
+    names = (*document.overrides, *(override.name for override in overrides))
+    return validate(type(form), replace(document, root=root, overrides=names), errors)

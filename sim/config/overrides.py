@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sim.base.errors import ConfigError, ValueProblem, did_you_mean
@@ -38,7 +38,7 @@ def is_named_list(node: Node) -> bool:
 
 
 def merge_named(base: Sequence[Node], patch: Sequence[Node]) -> list[Node]:
-    """The items of the base, each with the patch's item of its name laid over it, and the patch's new ones."""
+    """The items of the base with those of the same name laid over them, and the new ones."""
     patches = {item.name: item for item in patch}
     names = {item.name for item in base}
     changed = [merge(item, patches[item.name]) if item.name in patches else item for item in base]
@@ -105,41 +105,53 @@ def patched(node: Node, patch: Node, errors: list[ConfigError], path: str = "") 
     return node
 
 
-def with_sets(node: Node, sets: Iterable[str], errors: list[ConfigError]) -> Node:
-    """A tree with each KEY=VALUE of the command line laid over it, in their order."""
-    for setting in sets:
-        source = Source(f"--set {' '.join(setting.split())}", Path.cwd())
+@dataclass(frozen=True)
+class Override:
+    """One value for one dotted key from outside the file; `name` is how the user knows it."""
+
+    name: str
+    key: str
+    value: str | object
+    is_text: bool
+
+    @classmethod
+    def of_text(cls, setting: str) -> Override:
+        """A KEY=VALUE of the command line; the value is YAML."""
         key, equals, text = setting.partition("=")
-        keys = key.strip().split(".")
-        if not equals or not all(keys):
-            errors.append(Mark(source).error("", "is not KEY=VALUE", "write it as in `--set run.seed=2`"))
-            continue
+        return cls(f"--set {' '.join(setting.split())}", key.strip() if equals else "", text, is_text=True)
+
+    @classmethod
+    def of_value(cls, key: str, value: object) -> Override:
+        """A Python value."""
+        return cls(f"replace {key}={value}", key, value, is_text=False)
+
+    def node(self, errors: list[ConfigError]) -> Node | None:
+        """The value; None, with the mistake noted, where there is none."""
+        mark = Mark(Source(self.name, Path.cwd()), is_named=True)
+        if not all(self.key.split(".")):
+            errors.append(mark.error("", "is not KEY=VALUE", "write it as in `--set run.seed=2`"))
+            return None
+        if not self.is_text:
+            return node_of(self.value, mark)
         before = len(errors)
-        value = yamlfile.parse(text, source, errors)
+        value = yamlfile.parse(str(self.value), mark.source, errors)
         if value is None and len(errors) == before:
             hint = "write a value after the `=`, or `null` for the default"
-            errors.append(Mark(source).error("", "has no value", hint))
-        elif value is not None:
-            node = assigned(node, keys, value, errors)
+            errors.append(mark.error("", "has no value", hint))
+        return None if value is None else value.placed(mark)
+
+
+def overridden(node: Node, overrides: Iterable[Override], errors: list[ConfigError]) -> Node:
+    """A tree with overrides laid over it in their order; one that fails leaves it as it is."""
+    for override in overrides:
+        value = override.node(errors)
+        if value is None:
+            continue
+        try:
+            node = assign(node, override.key.split("."), value)
+        except ValueProblem as fault:
+            errors.append(value.mark.error("", fault.problem, fault.hint))
     return node
-
-
-def with_changes(node: Node, changes: Mapping[str, object], errors: list[ConfigError]) -> Node:
-    """A tree with each dotted key set to a Python value."""
-    for key, value in changes.items():
-        source = Source(f"replace {key}={value}", Path.cwd())
-        node = assigned(node, key.split("."), node_of(value, Mark(source)), errors)
-    return node
-
-
-def assigned(node: Node, keys: Sequence[str], value: Node, errors: list[ConfigError]) -> Node:
-    """One override; where it fails the tree stays as it is."""
-    value = replace(value, mark=replace(value.mark, is_named=True))
-    try:
-        return assign(node, keys, value)
-    except ValueProblem as fault:
-        errors.append(value.mark.error("", fault.problem, fault.hint))
-        return node
 
 
 def node_of(value: object, mark: Mark) -> Node:

@@ -78,6 +78,11 @@ Power = Annotated[float, reader("power"), written("power"), described("power")]
 ComputeRate = Annotated[float, reader("compute", is_open=True), written("compute"), described("compute")]
 
 
+def as_written(text: str) -> Any:
+    """A default as a user would write it; the form reads it as it reads a file."""
+    return text
+
+
 def file_path(value: object) -> str:
     """The absolute path of a file named in a form."""
     return str(paths.resolve(text_of(value)))
@@ -121,4 +126,5 @@ __all__ = [
     "Size",
     "SloLimit",
     "TraceSource",
+    "as_written",
 ]

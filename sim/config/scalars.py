@@ -39,7 +39,7 @@ def resolve(text: str) -> Scalar:
 
 
 def number(text: str) -> int | float:
-    """The value of a number; whole where it is written without a point, or with an exponent that takes it away."""
+    """The value of a number; whole without a point, or with an exponent that takes it away."""
     if len(text) > LONGEST_NUMBER or abs(Decimal(text)) > 10**300:
         raise ValueProblem("the number is out of range", "write fewer digits, or put it in quotes for text")
     if WHOLE.fullmatch(text):

@@ -6,12 +6,23 @@ unknown keys. Whether a name exists in the catalogue is not known here: sim.chec
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from sim.config.form import Form, RootForm
-from sim.config.quantities import Duration, FilePath, PerSecond, SloLimit
+from sim.base.errors import ValueProblem, listed
+from sim.config.form import Form, Name, NamedForm, NamedList, RootForm
+from sim.config.quantities import (
+    Duration,
+    FilePath,
+    PerSecond,
+    PositiveDuration,
+    SloLimit,
+    TraceSource,
+    as_written,
+)
 
 Role = Literal["prefill", "decode"]
 Precision = Literal["bf16", "fp8"]
@@ -25,10 +36,10 @@ class Model(Form):
     kv: Precision = Field("fp8", description="precision of the KV cache")
 
 
-class Pool(Form):
+class Pool(NamedForm):
     """A set of equal replicas that do the same work."""
 
-    name: str = Field(description="your name for the pool; --set finds it by this name")
+    name: Name = Field(description="your name for the pool; --set finds it by this name")
     role: Role = Field(description="what its replicas do: prefill or decode")
     replicas: PositiveInt = Field(description="number of replicas (copies of the model)")
     tp: PositiveInt = Field(8, description="tensor-parallel GPUs of one replica; divides the GPUs of a node")
@@ -67,7 +78,7 @@ class Arrivals(Form):
     cv: Annotated[float, Field(gt=0)] | None = Field(
         None, description="gamma: coefficient of variation of the gaps; above 1 is bursty"
     )
-    period: Duration | None = Field(None, description="diurnal: length of the cycle, such as `24 h`")
+    period: PositiveDuration | None = Field(None, description="diurnal: length of the cycle, such as `24 h`")
     peak_to_mean: Annotated[float, Field(ge=1, le=2)] | None = Field(
         None, description="diurnal: peak rate over mean rate (a sine, so at most 2)"
     )
@@ -93,16 +104,28 @@ class Scale(Form):
     )
 
 
+FIELDS_OF: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "trace": ("format", "block_tokens", "tick", "sort_window", "on_bad_row", "scale"),
+        "generator": ("rate",),
+        "arrivals": ("input", "output"),
+    }
+)
+"""The sources of a workload, and the fields that mean something for one of them only."""
+
+
 class Workload(Form):
     """Who asks for what, when: exactly one of `trace`, `generator` and `arrivals`."""
 
-    trace: FilePath | None = Field(None, description="a trace file, or a name known to `sim trace get`")
+    trace: TraceSource | None = Field(None, description="a trace file, or a name known to `sim trace get`")
     format: str = Field("auto", description="trace reader, see `sim list readers`")
     block_tokens: PositiveInt = Field(512, description="tokens of one hashed block (hash_ids of the trace)")
-    tick: Duration | None = Field(
+    tick: PositiveDuration | None = Field(
         None, description="trace: arrivals come in ticks of this length; spread within"
     )
-    sort_window: Duration = Field("10 s", description="trace: rows out of order by at most this are sorted")
+    sort_window: Duration = Field(
+        as_written("10 s"), description="trace: rows out of order by at most this are sorted"
+    )
     on_bad_row: Literal["fail", "skip"] = Field(
         "fail", description="trace: stop at a bad row, or count and skip"
     )
@@ -118,12 +141,22 @@ class Workload(Form):
 
     @model_validator(mode="after")
     def _one_source(self) -> Workload:
-        given = [key for key in ("trace", "generator", "arrivals") if getattr(self, key) is not None]
-        if len(given) != 1:
-            raise ValueError(
-                f"give exactly one of trace, generator and arrivals, not {' and '.join(given) or 'none'}"
-            )
-        return self
+        given = [source for source in FIELDS_OF if getattr(self, source) is not None]
+        if len(given) == 1:
+            return self
+        sources = listed(list(FIELDS_OF), "or")
+        if not given:
+            raise ValueProblem(f"says nothing to replay: no {sources}", "give exactly one of them")
+        nulls = [f"`{source}: null`" for source in given]
+        hint = f"keep one of them; a patch takes one back with {listed(nulls, 'or')}"
+        raise ValueProblem(f"{listed(given)} exclude each other", hint, given)
+
+    @model_serializer(mode="wrap")
+    def _own_fields(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what belongs to a source that is not there."""
+        absent = [source for source in FIELDS_OF if getattr(self, source) is None]
+        foreign = {field for source in absent for field in FIELDS_OF[source]}
+        return {key: value for key, value in write(self).items() if key not in foreign}
 
 
 class Run(Form):
@@ -132,31 +165,35 @@ class Run(Form):
     seed: Annotated[int, Field(ge=0)] = Field(
         1, description="one seed; every purpose draws its own stream from it"
     )
-    start: Duration = Field("0 s", description="workload time at which the simulation starts")
+    start: Duration = Field(as_written("0 s"), description="workload time at which the simulation starts")
     duration: Duration | None = Field(None, description="length of the replayed window; default: to the end")
-    warmup: Duration = Field("0 s", description="requests arriving this early in the window are not measured")
+    warmup: Duration = Field(
+        as_written("0 s"), description="requests arriving this early in the window are not measured"
+    )
     warm_caches: bool | Duration = Field(
         False,
         description="feed the blocks of requests before the window into the caches: true, or how far back",
     )
     drain: Duration = Field(
-        "10 min", description="give up on unfinished requests this long after the last arrival"
+        as_written("10 min"), description="give up on unfinished requests this long after the last arrival"
     )
-    sample_every: Duration = Field("1 s", description="interval of the rows in samples.parquet")
+    sample_every: PositiveDuration = Field(
+        as_written("1 s"), description="interval of the rows in samples.parquet"
+    )
 
 
 class Scenario(RootForm):
     """One what-if question: this workload on this cluster, served this way."""
 
     sim: Literal[1] = Field(description="version of the file format")
-    name: str = Field(description="a short name; the run folder carries it")
+    name: Name = Field(description="a short name; the run folder carries it")
     description: str = Field("", description="what the scenario is about")
     topology: FilePath = Field(description="topology file")
-    model: Model
+    model: Model = Field(description="which model is served, such as {name: llama-3.1-70b}")
     engine: str = Field("reference", description="engine profile, see `sim list engines`")
-    pools: Annotated[list[Pool], Field(min_length=1)]
-    router: Router = Router()
-    kv_pool: KvPool = KvPool()
-    workload: Workload
-    run: Run = Run()
+    pools: NamedList[Pool] = Field(description="the replicas, in pools of equal ones")
+    router: Router = Field(Router(), description="who gets the next request")
+    kv_pool: KvPool = Field(KvPool(), description="where computed KV blocks may be found again")
+    workload: Workload = Field(description="who asks for what, when")
+    run: Run = Field(Run(), description="what part of the workload is replayed and measured")
     slo: list[SloLimit] = Field([], description="limits such as `ttft p90 < 2 s`")

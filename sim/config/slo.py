@@ -14,6 +14,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from sim.base import units
+from sim.base.dimensions import DIMENSIONS
 from sim.base.errors import ValueProblem, did_you_mean
 
 METRICS = ("ttft", "tpot", "itl", "e2e")
@@ -77,7 +78,7 @@ class SloLimit:
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         """What an editor should know."""
-        times = "|".join(sorted(units.DIMENSIONS["time"].units))
+        times = "|".join(sorted(DIMENSIONS["time"].units))
         metrics, statistics = "|".join(METRICS), "|".join(STATISTICS).replace(".", r"\.")
         pattern = rf"^({metrics}) +({statistics}) *<=? *[0-9.eE+]+ *({times})$"
         return {"type": "string", "pattern": pattern, "examples": [EXAMPLE]}

@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
-from sim.config.form import Form, RootForm
-from sim.config.quantities import Fraction
+from sim.config.form import Form, Name, NamedForm, NamedList, RootForm
+from sim.config.quantities import PositiveFraction, as_written
 
 
-class NodeGroup(Form):
+class NodeGroup(NamedForm):
     """A number of equal nodes."""
 
-    name: str = Field(description="your name for the group")
+    name: Name = Field(description="your name for the group")
     type: str = Field(description="catalogue name, see `sim list nodes`")
     count: PositiveInt = Field(description="how many nodes")
 
@@ -24,8 +24,9 @@ class Routing(Form):
     kind: Literal["spray"] = Field(
         "spray", description="spray: packets go over all parallel links, which act as one"
     )
-    efficiency: Fraction = Field(
-        "100 %", description="part of the parallel links' capacity that spraying reaches, such as `95 %`"
+    efficiency: PositiveFraction = Field(
+        as_written("100 %"),
+        description="part of the parallel links' capacity that spraying reaches, such as `95 %`",
     )
 
 
@@ -61,18 +62,18 @@ class Fabric(Form):
     rails: PositiveInt = Field(description="rails; NIC i of every node is on rail i")
     nodes_per_unit: PositiveInt = Field(description="nodes of a scalable unit; the last unit may be smaller")
     units_per_pod: PositiveInt = Field(description="scalable units of a pod")
-    leaf: Leaf
-    spine: Spine | None = None
-    core: Core | None = None
-    routing: Routing = Routing()
+    leaf: Leaf = Field(description="the switches that the nodes are cabled to")
+    spine: Spine | None = Field(None, description="the switches above the leaves; absent: one tier")
+    core: Core | None = Field(None, description="the switches above the spines; absent: two tiers")
+    routing: Routing = Field(Routing(), description="how traffic spreads over parallel links")
 
 
 class Topology(RootForm):
     """Nodes and the fabric between them."""
 
     sim: Literal[1] = Field(description="version of the file format")
-    name: str = Field(description="the name of the topology")
+    name: Name = Field(description="the name of the topology")
     description: str = Field("", description="what it is")
     source: list[str] = Field(min_length=1, description="where the shape comes from")
-    nodes: Annotated[list[NodeGroup], Field(min_length=1)]
+    nodes: NamedList[NodeGroup] = Field(description="groups of equal nodes")
     fabric: Fabric | None = Field(None, description="absent: the nodes are not connected")

@@ -6,9 +6,11 @@ gets the description of the field as a remedy.
 
 from __future__ import annotations
 
+import math
+import re
 import types
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
@@ -31,20 +33,20 @@ def validate(form: type[F], document: Document, errors: list[ConfigError]) -> F:
     except ValidationError as failure:
         errors = [*errors, *Complaints(form, document, failure).errors()]
     if errors:
-        raise ConfigErrors(ordered(errors))
+        raise ConfigErrors(ordered(errors, document.overrides))
     made._document = document
     return made
 
 
-def ordered(errors: Iterable[ConfigError]) -> list[ConfigError]:
-    """Mistakes by file and line, each spot once: the first complaint about it is the closest."""
-    files: dict[str, int] = {}
+def ordered(errors: Iterable[ConfigError], overrides: Sequence[str] = ()) -> list[ConfigError]:
+    """Mistakes by file and line, then by override as given; each spot once, with the first said about it."""
     spots: dict[object, ConfigError] = {}
     for error in errors:
-        files.setdefault(error.file, len(files))
         spot = (error.file, error.line, error.column) if error.line else str(error)
         spots.setdefault(spot, error)
-    return sorted(spots.values(), key=lambda e: (files[e.file], e.line or 0, e.column or 0))
+    files = dict.fromkeys(error.file for error in spots.values() if error.file not in overrides)
+    rank = {name: position for position, name in enumerate((*files, *overrides))}
+    return sorted(spots.values(), key=lambda error: (rank[error.file], error.line or 0, error.column or 0))
 
 
 class Complaints:
@@ -95,13 +97,22 @@ class Complaints:
         *_, node = self.document.root.walk(path)
         return node.value
 
+    def latest(self, paths: list[tuple[str, ...]]) -> tuple[str, ...]:
+        """Of some places, the one written last: overrides come after files."""
+
+        def rank(path: tuple[str, ...]) -> tuple[bool, int, int]:
+            *_, node = self.document.root.walk(path)
+            return not node.mark.source.is_file, node.mark.line, node.mark.column
+
+        return max(paths, key=rank)
+
     def error(self, path: tuple[str, ...], complaint: Complaint) -> ConfigError:
         """A complaint in our words, at its place."""
         words = WORDS.get(complaint["type"])
         problem, hint = words(self, path, complaint) if words else other(complaint)
         cause = complaint.get("ctx", {}).get("error")
-        if isinstance(cause, ValueProblem) and cause.key:
-            path = (*path, cause.key)
+        if isinstance(cause, ValueProblem) and cause.keys:
+            path = self.latest([(*path, *key.split(".")) for key in cause.keys])
         field = field_at(self.form, path)
         if hint is None and field is not None and field.description:
             hint = f"{path[-1]}: {field.description}"
@@ -176,7 +187,7 @@ def number_remedy(written: str, what: str) -> str | None:
         meant = int(plain, 0) if plain[:2].lower() in {"0x", "0o", "0b"} else float(plain)
     except ValueError:
         return None
-    if meant != meant or meant in {float("inf"), float("-inf")} or (what == WHOLE and meant != int(meant)):
+    if not math.isfinite(meant) or (what == WHOLE and meant != int(meant)):
         return None
     number = int(meant) if meant == int(meant) else meant
     return f"write {number}, without quotes" if plain == written.strip() else f"write {number}"
@@ -199,7 +210,10 @@ def too_short(complaints: Complaints, path: tuple[str, ...], complaint: Complain
 
 def bad_pattern(complaints: Complaints, path: tuple[str, ...], complaint: Complaint) -> Words:
     """A name with characters that a name may not have."""
-    return f"{shown(complaints.written(path))} is no name", None
+    written = str(complaints.written(path))
+    better = re.sub(r"[^a-z0-9_]+", "-", written.lower()).strip("-_")[:40]
+    sample = f", such as '{better}'" if re.match(r"[a-z]", better) else ", such as 'chat-1'"
+    return f"{shown(written)} is no name", f"use letters, digits, - and _, starting with a letter{sample}"
 
 
 def bad_value(complaints: Complaints, path: tuple[str, ...], complaint: Complaint) -> Words:
@@ -259,8 +273,6 @@ def parts_of(annotation: Any) -> list[Any]:
 
 def choices_of(annotation: Any) -> list[object]:
     """The values that a Literal allows."""
-    from typing import Literal
-
     return [
         choice for part in parts_of(annotation) if get_origin(part) is Literal for choice in get_args(part)
     ]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from sim.base.errors import ConfigError, ConfigErrors, ValueProblem
+from sim.base.errors import ConfigError, ConfigErrors, ValueProblem, suggest
 from sim.config import scalars
 from sim.config.marks import Mark, Node, Scalar, Source
 from sim.config.paths import boundary
@@ -116,8 +116,6 @@ def file_text(path: Path, shown: str) -> str:
 
 def nearby(path: Path) -> str:
     """The remedy for a file that is not there."""
-    from sim.base.errors import suggest
-
     folder = path.parent
     if not folder.is_dir():
         return f"there is no folder '{folder}' either"
@@ -147,7 +145,7 @@ def parse(text: str, source: Source, errors: list[ConfigError]) -> Node | None:
 
 
 def compose(text: str) -> yaml.Node | None:
-    """PyYAML's node graph: fast where all is well, by the pure parser where its better messages are needed."""
+    """PyYAML's node graph: fast where all is well, by the pure parser where a good message is needed."""
     try:
         return yaml.compose(text, Loader=Fast)
     except (yaml.YAMLError, UnicodeError):
@@ -196,7 +194,7 @@ class Tree:
             )
         if isinstance(node, yaml.MappingNode):
             return Node(self.mapping(node, path, depth), mark)
-        if isinstance(node, yaml.SequenceNode):
+        if not isinstance(node, yaml.ScalarNode):
             below = [self.node(item, joined(path, str(i)), depth + 1) for i, item in enumerate(node.value)]
             return Node(below, mark)
         return Node(self.scalar(node, path, mark), mark)
