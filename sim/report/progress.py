@@ -1,0 +1,161 @@
+"""Progress while a simulation runs, on stderr: a live line on a terminal, else a plain line now and then.
+
+The engine reports about twice a second of CPU time: the simulated instant, requests done, running and
+waiting, and events so far. Time left assumes that the rest of the window costs what it has cost so far.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, Self, TextIO
+
+from sim.report.text import WIDTH, can_encode, plainly, wants_colour
+from sim.results.words import count_short, whole
+from sim.tables.schema import PS_PER_S
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.live import Live
+
+PLAIN_EVERY_S = 5.0
+BAR_CELLS = 12
+
+
+class Progress(Protocol):
+    """Is told how far a simulation has come."""
+
+    def __enter__(self) -> Self:
+        """Start showing."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop showing, and leave the screen clean."""
+
+    def begin(self, window_ps: tuple[int, int] | None) -> None:
+        """Say from when to when requests arrive, in workload time; None where nobody knows."""
+
+    def update(self, now_ps: int, done: int, running: int, waiting: int, events: int) -> None:
+        """Say how far it has come."""
+
+
+class Silent:
+    """Shows nothing."""
+
+    def __enter__(self) -> Self:
+        """Start nothing."""
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Stop nothing."""
+
+    def begin(self, window_ps: tuple[int, int] | None) -> None:
+        """Ignore the window."""
+
+    def update(self, now_ps: int, done: int, running: int, waiting: int, events: int) -> None:
+        """Ignore the state."""
+
+
+SILENT = Silent()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the engine said last."""
+
+    now_ps: int
+    done: int
+    running: int
+    waiting: int
+    events: int
+
+
+@dataclass
+class ProgressLine:
+    """Shows progress on a stream: live where it is a terminal, else a line every few seconds."""
+
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    window_ps: tuple[int, int] | None = None
+    _started_s: float = 0.0
+    _shown_s: float = 0.0
+    _live: Live | None = None
+
+    def __enter__(self) -> Self:
+        """Start the clock, and the live line on a terminal."""
+        self._started_s = self._shown_s = time.monotonic()
+        if wants_colour(self.stream):
+            self._live = _live_line(self.stream)
+            self._live.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Remove the live line."""
+        if self._live is not None:
+            self._live.stop()
+
+    def begin(self, window_ps: tuple[int, int] | None) -> None:
+        """Learn from when to when requests arrive."""
+        self.window_ps = window_ps
+
+    def update(self, now_ps: int, done: int, running: int, waiting: int, events: int) -> None:
+        """Show how far it has come."""
+        now_s = time.monotonic()
+        if self._live is None and now_s - self._shown_s < PLAIN_EVERY_S:
+            return
+        self._shown_s = now_s
+        state = State(now_ps, done, running, waiting, events)
+        width = WIDTH if self._live is None else self._live.console.width - 1
+        text = self._encodable(progress_text(state, self.window_ps, now_s - self._started_s, width))
+        if self._live is None:
+            print(text, file=self.stream, flush=True)
+        else:
+            self._live.update(text, refresh=True)
+
+    def _encodable(self, text: str) -> str:
+        return text if can_encode(self.stream) else plainly(text)
+
+
+def progress_text(state: State, window_ps: tuple[int, int] | None, spent_s: float, width: int) -> str:
+    """One line of progress: the clock, requests, events a second and the time left, as far as they fit."""
+    speed = f"{count_short(state.events / spent_s if spent_s > 0 else 0)} events/s"
+    requests = f"{whole(state.done)} done, {whole(state.running)} running, {whole(state.waiting)} waiting"
+    if window_ps is None:
+        return _fitting(width, f"simulating {clock(state.now_ps / PS_PER_S)}", requests, speed)
+    begin_ps, end_ps = window_ps
+    if state.now_ps >= end_ps:
+        past = clock((state.now_ps - end_ps) / PS_PER_S)
+        return _fitting(width, f"draining, {past} past the window", requests, speed)
+    part = (state.now_ps - begin_ps) / (end_ps - begin_ps)
+    left = f"{clock(spent_s * (1 - part) / part)} left" if part > 0 else ""
+    place = f"{_bar(part)} {part:4.0%} of {clock((end_ps - begin_ps) / PS_PER_S)}"
+    return _fitting(width, place, requests, left, speed)
+
+
+def _fitting(width: int, *parts: str) -> str:
+    """Parts in a line, the last ones left away where it would be too long."""
+    shown = [part for part in parts if part]
+    while len(shown) > 1 and len("  ".join(shown)) > width:
+        shown.pop()
+    return "  ".join(shown)
+
+
+def clock(span_s: float) -> str:
+    """A span as a clock shows it: 1:05, or 2:01:05."""
+    minutes, rest = divmod(round(span_s), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _bar(part: float) -> str:
+    full = round(part * BAR_CELLS)
+    return "█" * full + "░" * (BAR_CELLS - full)
+
+
+def _live_line(stream: TextIO) -> Live:
+    from rich.console import Console  # noqa: PLC0415 - only on a terminal
+    from rich.live import Live  # noqa: PLC0415
+
+    return Live(console=Console(file=stream, highlight=False), transient=True, auto_refresh=False)
