@@ -46,7 +46,7 @@ class HbmCache:
 
     def admit(self, blocks: Sequence[int], count: int) -> int | None:
         """Take the `count` blocks of a prompt; say how many of them were cached, or None if it must wait."""
-        hits = self.cached(blocks)
+        hits = self.cached(blocks) if blocks else 0
         pins, idle = self.pins, self.idle
         wanted = count - hits
         asleep = sum(1 for block in blocks[:hits] if block in idle)

@@ -17,21 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sim.network.maxmin import Link
+from sim.network.path import Path
 from sim.tables.schema import PS_PER_S
 from sim.topology.cluster import Cluster
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """The way from one node to another on one group of rails.
-
-    `links` can hold a flow back, `counted` are the ids of all links it crosses, `latency_ps` passes
-    before the first byte.
-    """
-
-    links: tuple[Link, ...]
-    counted: tuple[int, ...]
-    latency_ps: int
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable
 
 from simpy import Event
 
-from sim.clock import ARRIVAL, Clock
+from sim.clock import ARRIVAL, Clock, Moment
 from sim.network.fabric import Fabric
 from sim.network.flows import FlowNetwork
 from sim.serving.decode import DecodePool
@@ -38,7 +38,7 @@ class Serving:
         self.arrived = 0
         self.done = 0
         self.rejected: dict[str, int] = {}
-        self.offered = Event(clock)
+        self.offered = Moment(clock)
         self.last_arrival_ps = 0
 
     def offer(self, requests: Iterable[Request], origin_ps: int) -> Generator[Event, None, None]:
@@ -49,11 +49,11 @@ class Serving:
             yield clock.at(at_ps, ARRIVAL + request.id)
             self.last_arrival_ps = at_ps
             self.accept(request if at_ps == request.arrived_ps else request._replace(arrived_ps=at_ps))
-        clock.fire(self.offered)
+        self.offered.fire()
 
     def accept(self, request: Request) -> None:
         """Take in a request: reject it if it could never be served, else route it."""
-        now = self.clock.now
+        now = self.clock._now
         blocks = request.blocks if self.plan.reuse else NO_BLOCKS
         kv_blocks = -(-request.input_tokens // self.plan.block_tokens)
         measured = self.plan.measured_from_ps <= now < self.plan.measured_until_ps
@@ -89,16 +89,16 @@ class Serving:
 
     def _finished(self, job: Job) -> None:
         job.status = FINISHED
-        job.finished_ps = self.clock.now
+        job.finished_ps = self.clock._now
         del self.live[job.request.id]
         self._record(job)
 
     def _record(self, job: Job) -> None:
         self.done += 1
-        self.log.request(job.row(self.clock.now), job.request.blocks)
+        self.log.request(job.row(self.clock._now), job.request.blocks)
 
     def close(self) -> None:
         """Record what has not come to its end."""
         for job in list(self.live.values()):
-            self.log.request(job.row(self.clock.now), job.request.blocks)
+            self.log.request(job.row(self.clock._now), job.request.blocks)
         self.log.flush()

@@ -21,12 +21,15 @@ from math import isqrt
 
 from simpy import Event
 
-from sim.clock import TIMER, Clock
+from sim.clock import TIMER, Clock, Errand, Moment
 from sim.serving.job import Job
 from sim.serving.loads import Loads
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
 from sim.serving.routers import View, router
 from sim.tables.recorder import Recorder
+
+
+NOBODY: list[Job] = []
 
 
 class DecodePool:
@@ -85,16 +88,16 @@ class DecodeReplica:
         self._rank = rank
         self._base = pool.steps.base_ps
         self._per_token = pool.steps.per_token_ps
-        self._reserving: deque[tuple[Job, Event]] = deque()
+        self._reserving: deque[tuple[Job, Moment]] = deque()
         self._waiting: deque[Job] = deque()
         self._running: list[tuple[int, int, Job]] = []
         self._measured = 0
         self._context = 0
         self._step = 0
         self._segment = Segment()
-        self._alarm: Event | None = None
-        self._idle: Event | None = None
-        self.clock.process(self.serve())
+        self._alarm: Moment | None = None
+        self._idle: Moment | None = None
+        Errand(self.serve())
 
     @property
     def running(self) -> int:
@@ -111,12 +114,12 @@ class DecodeReplica:
         """Requests that wait for KV memory here."""
         return len(self._reserving)
 
-    def reserve(self, job: Job) -> Event | None:
+    def reserve(self, job: Job) -> Moment | None:
         """Take KV memory for a whole sequence: None if it is granted at once, else the event of the grant."""
         if not self._reserving and job.kv_pages <= self.free_pages:
             self.free_pages -= job.kv_pages
             return None
-        granted = Event(self.clock)
+        granted = Moment(self.clock)
         self._reserving.append((job, granted))
         return granted
 
@@ -136,9 +139,9 @@ class DecodeReplica:
     def serve(self) -> Generator[Event, None, None]:
         """Run segment after segment, for as long as the simulation runs."""
         while True:
-            joined = self._admit()
+            joined = self._admit() if self._waiting else NOBODY
             if not self._running:
-                self._idle = Event(self.clock)
+                self._idle = Moment(self.clock)
                 yield self._idle
                 continue
             self._alarm = self._begin_segment(joined)
@@ -161,12 +164,13 @@ class DecodeReplica:
             room -= 1
         return joined
 
-    def _begin_segment(self, joined: list[Job]) -> Event:
+    def _begin_segment(self, joined: list[Job]) -> Moment:
         """Plan steps up to the first sequence that is done; the event is the end of the last step."""
         batch = len(self._running)
         per_token = self._per_token[batch]
-        segment = self._segment = Segment()
-        segment.started_ps = now = self.clock.now
+        segment = self._segment
+        segment.joined = 0
+        segment.started_ps = now = self.clock._now
         segment.first_ps = first = self._base[batch] + per_token * self._context
         segment.growth_ps = per_token * batch
         segment.steps = self._running[0][0] - self._step
@@ -181,17 +185,17 @@ class DecodeReplica:
                 job.second_token_ps = now + first
         return self.clock.at(now + segment.length_ps(segment.steps), self._rank)
 
-    def _cut_short(self, alarm: Event) -> None:
+    def _cut_short(self, alarm: Moment) -> None:
         """End the segment at the first step boundary at or after now."""
         segment = self._segment
-        steps = steps_until(self.clock.now - segment.started_ps, segment.first_ps, segment.growth_ps)
+        steps = steps_until(self.clock._now - segment.started_ps, segment.first_ps, segment.growth_ps)
         if steps < segment.steps:
             segment.steps = steps
             self._alarm = self.clock.move(alarm, segment.started_ps + segment.length_ps(steps), self._rank)
 
     def _end_segment(self) -> None:
         """Account for the steps of the segment, and let go of the sequences that are done."""
-        segment, running, now = self._segment, self._running, self.clock.now
+        segment, running, now = self._segment, self._running, self.clock._now
         batch, steps = len(running), segment.steps
         self.pool.log.segment_rows.append(
             (

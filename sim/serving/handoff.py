@@ -13,16 +13,18 @@ from collections.abc import Generator
 
 from simpy import Event
 
-from sim.clock import FLOW_START, Clock
+from sim.clock import FLOW_START, Clock, Errand
 from sim.network.fabric import Fabric
 from sim.network.flows import FlowNetwork
+from sim.network.path import Path
 from sim.serving.decode import DecodePool
 from sim.serving.job import Job
+from sim.serving.plan import Seat
 from sim.serving.prefill import PrefillPool
 
 
 class Handoff:
-    """Moves jobs from the prefill pool to the decode pool, one SimPy process for each."""
+    """Moves jobs from the prefill pool to the decode pool, one errand for each."""
 
     def __init__(
         self, prefill: PrefillPool, decode: DecodePool, fabric: Fabric, network: FlowNetwork, token_bytes: int
@@ -33,11 +35,10 @@ class Handoff:
         self.fabric = fabric
         self.network = network
         self.token_bytes = token_bytes
-        self.under_way = 0
 
     def begin(self, job: Job) -> None:
         """Start to move a computed prompt."""
-        self.clock.process(self.move(job))
+        Errand(self.move(job))
 
     def move(self, job: Job) -> Generator[Event, None, None]:
         """Reserve, wait out the latency, send, release, join."""
@@ -47,24 +48,17 @@ class Handoff:
         granted = target.reserve(job)
         if granted is not None:
             yield granted
-        job.reserved_ps = clock.now
-        self.under_way += 1
-        groups = target.seat.groups
-        path = self.fabric.path(source.seat.node, target.seat.node, groups[0])
-        yield clock.at(clock.now + path.latency_ps, FLOW_START + job.request.id)
-        for arrived in self._send(job, source.seat.node, target.seat.node, groups):
-            yield arrived
-        self.under_way -= 1
-        job.kv_arrived_ps = clock.now
+        job.reserved_ps = clock._now
+        parts = self._parts(job, source.seat, target.seat)
+        yield clock.at(clock._now + parts[0][1].latency_ps, FLOW_START + job.request.id)
+        yield self.network.send(parts)
+        job.kv_arrived_ps = clock._now
         source.release(job)
         target.join(job)
 
-    def _send(self, job: Job, source: int, target: int, groups: tuple[int, ...]) -> list[Event]:
-        """Start one flow for each rail group; together they carry the prompt's KV."""
+    def _parts(self, job: Job, source: Seat, target: Seat) -> list[tuple[int, Path]]:
+        """One part for each rail group of the receiver; together they are the prompt's KV."""
         size = job.request.input_tokens * self.token_bytes
-        each, rest = divmod(size, len(groups))
-        events = []
-        for i, group in enumerate(groups):
-            path = self.fabric.path(source, target, group)
-            events.append(self.network.start(each + (i < rest), path.links, path.counted))
-        return events
+        each, rest = divmod(size, len(target.groups))
+        path = self.fabric.path
+        return [(each + (i < rest), path(source.node, target.node, group)) for i, group in enumerate(target.groups)]

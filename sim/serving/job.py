@@ -67,25 +67,20 @@ class Job:
     def row(self, now_ps: int) -> tuple[int, ...]:
         """Give the row of tables.REQUEST_COLUMNS; phases of an unfinished request end now."""
         request = self.request
-        marks = (
-            request.arrived_ps,
-            self.routed_ps,
-            self.prefill_ps,
-            self.computed_ps,
-            self.reserved_ps,
-            self.kv_arrived_ps,
-            self.decoding_ps,
-            self.finished_ps,
-        )
-        end = self.finished_ps if self.finished_ps >= 0 else now_ps
-        times = [mark if mark >= 0 else end for mark in marks]
-        route, queue, prefill, reserve, transfer, decode_queue, decode = [
-            later - earlier for earlier, later in zip(times, times[1:], strict=False)
-        ]
+        arrived = request.arrived_ps
+        end = self.finished_ps
+        if end == NOT_YET:
+            end = now_ps
+        routed = self.routed_ps if self.routed_ps >= 0 else end
+        started = self.prefill_ps if self.prefill_ps >= 0 else end
+        computed = self.computed_ps if self.computed_ps >= 0 else end
+        reserved = self.reserved_ps if self.reserved_ps >= 0 else end
+        received = self.kv_arrived_ps if self.kv_arrived_ps >= 0 else end
+        decoding = self.decoding_ps if self.decoding_ps >= 0 else end
         return (
             request.id,
             int(self.measured),
-            request.arrived_ps,
+            arrived,
             request.input_tokens,
             request.output_tokens,
             self.cached_tokens,
@@ -95,13 +90,13 @@ class Job:
             self.prefill_replica,
             self.decode_replica,
             self.status,
-            route,
-            queue,
+            routed - arrived,
+            started - routed,
             0,
-            prefill,
-            reserve,
-            transfer,
-            decode_queue,
-            decode,
+            computed - started,
+            reserved - computed,
+            received - reserved,
+            decoding - received,
+            end - decoding,
             *_AFTER_DECODE,
         )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator
 
 from simpy import Event
 
-from sim.clock import TIMER, Clock
+from sim.clock import TIMER, Clock, Errand, Moment
 from sim.kvpool.hbm import HbmCache
 from sim.kvpool.prefix import PrefixIndex
 from sim.serving.job import Job
@@ -49,10 +49,10 @@ class PrefillPool:
         """Choose a replica for a request and put it in its queue."""
         number = self.choose(job.request, self.view)
         replica = self.replicas[number]
-        cached = replica.memory.cached(job.blocks)
+        cached = replica.memory.cached(job.blocks) if job.blocks else 0
         job.estimate_tokens = job.request.input_tokens - self.tokens_saved(job, cached)
         job.prefill_replica = number
-        job.routed_ps = self.clock.now
+        job.routed_ps = self.clock._now
         self.loads.choose(number, job.estimate_tokens)
         replica.submit(job)
 
@@ -75,9 +75,9 @@ class PrefillReplica:
         self.requests = 0
         self.tokens = 0
         self._rank = TIMER + number
-        self._idle: Event | None = None
+        self._idle: Moment | None = None
         self._started_ps = NOT_YET
-        self.clock.process(self.serve())
+        Errand(self.serve())
 
     def submit(self, job: Job) -> None:
         """Put a prompt at the end of the queue."""
@@ -100,12 +100,12 @@ class PrefillReplica:
         while True:
             batch, chunks = self._admit()
             if not batch:
-                self._idle = Event(clock)
+                self._idle = Moment(clock)
                 yield self._idle
                 continue
             duration_ps = prefill_ps(chunks)
-            self._started_ps = clock.now
-            yield clock.at(clock.now + duration_ps, self._rank)
+            self._started_ps = clock._now
+            yield clock.at(clock._now + duration_ps, self._rank)
             self.busy_ps += duration_ps
             self._started_ps = NOT_YET
             for job, (new_tokens, _) in zip(batch, chunks, strict=True):
@@ -128,7 +128,7 @@ class PrefillReplica:
             queue.popleft()
             job.cached_blocks = hits
             job.cached_tokens = cached = saved(job, hits)
-            job.prefill_ps = self.clock.now
+            job.prefill_ps = self.clock._now
             batch.append(job)
             chunks.append((tokens - cached, cached))
             budget -= tokens - cached
@@ -139,7 +139,7 @@ class PrefillReplica:
         self.pool.loads.add(self.number, -job.estimate_tokens)
         self.requests += 1
         self.tokens += new_tokens
-        job.computed_ps = self.clock.now
+        job.computed_ps = self.clock._now
         self.pool.computed(job)
 
     def _wake(self) -> None:

@@ -1,0 +1,20 @@
+"""The way of a transfer: the links that can hold it back, and all that its bytes cross."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sim.network.maxmin import Link
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The way from one node to another on one group of rails.
+
+    `links` can hold a flow back, `counted` are the ids of all links it crosses, `latency_ps` passes
+    before the first byte.
+    """
+
+    links: tuple[Link, ...]
+    counted: tuple[int, ...]
+    latency_ps: int
