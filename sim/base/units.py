@@ -117,7 +117,7 @@ def unknown_unit(text: str, number: Fraction, unit: str, wanted: Dimension) -> U
         if wanted.name == "fraction" and abs(number) <= 1:
             number *= 100
         sample = f"{decimal_text(number)} {example_unit}" if number > 0 else wanted.example
-        return UnitError(f"'{text.strip()}' has no unit", f"add a unit, such as {sample}")
+        return UnitError(f"{text.strip()} has no unit", f"add a unit, such as {sample}")
     near = similar_units(unit, wanted)
     hint = f"did you mean {listed([repr(name) for name in near], 'or')}?" if near else None
     for other in DIMENSIONS.values():

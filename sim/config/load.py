@@ -121,8 +121,8 @@ def parent_path(extends: Node, below: tuple[Path, ...]) -> Path:
         raise ValueProblem(f"the files extend each other in a circle: {circle}", "take one `extends:` away")
     if len(below) >= DEEPEST_CHAIN:
         raise ValueProblem(f"more than {DEEPEST_CHAIN} files extend each other", "merge some of them")
-    if not path.is_file():
-        raise ValueProblem(f"no such file: {extends.value}", yamlfile.nearby(path))
+    if not paths.is_file(path):
+        raise ValueProblem(f"no such file: {extends.value}", yamlfile.nearby(path, below))
     return path
 
 

@@ -50,7 +50,15 @@ def resolve_name(text: str) -> str:
     """A path, or a bare word as it is where no file of that name exists: the name of a known trace."""
     path = resolve(text)
     is_word = "/" not in text and "\\" not in text
-    return str(text) if is_word and not path.exists() else str(path)
+    return str(text) if is_word and not is_file(path) else str(path)
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; no for what the system cannot even look for."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def relative(path: str, folder: Path) -> str:

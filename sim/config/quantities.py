@@ -33,9 +33,9 @@ def quantity(
         )
     number = units.parse(value if isinstance(value, str) else repr(value), dimension)
     if number < least or (is_open and number == least):
-        bound = f"{'above' if is_open else 'at least'} {units.text(type(number)(least), dimension)}"
+        bound = f"{'above' if is_open else 'of at least'} {units.text(type(number)(least), dimension)}"
         raise ValueProblem(
-            f"'{value}' is too small", f"write {wanted.meaning} of {bound}, such as {wanted.example}"
+            f"'{value}' is too small", f"write {wanted.meaning} {bound}, such as {wanted.example}"
         )
     if most is not None and number > most:
         raise ValueProblem(

@@ -42,8 +42,8 @@ def ordered(errors: Iterable[ConfigError], overrides: Sequence[str] = ()) -> lis
     """Mistakes by file and line, then by override as given; each spot once, with the first said about it."""
     spots: dict[object, ConfigError] = {}
     for error in errors:
-        spot = (error.file, error.line, error.column) if error.line else str(error)
-        spots.setdefault(spot, error)
+        place = (error.file, error.line, error.column, error.key)
+        spots.setdefault(place if error.line else str(error), error)
     files = dict.fromkeys(error.file for error in spots.values() if error.file not in overrides)
     rank = {name: position for position, name in enumerate((*files, *overrides))}
     return sorted(spots.values(), key=lambda error: (rank[error.file], error.line or 0, error.column or 0))
@@ -137,7 +137,9 @@ def missing(complaints: Complaints, path: tuple[str, ...], complaint: Complaint)
     meaning = f": {field.description}" if field is not None and field.description else ""
     if complaints.document.root.items and len(list(complaints.document.root.walk(path))) == len(path) + 1:
         return "must not be null", f"write a value{meaning}"
-    return "missing key", f"add `{path[-1]}`{meaning}"
+    choices = choices_of(field.annotation if field else None)
+    value = f": {choices[0]}" if len(choices) == 1 else ""
+    return "missing key", f"add `{path[-1]}{value}`{meaning}"
 
 
 def wrong_choice(complaints: Complaints, path: tuple[str, ...], complaint: Complaint) -> Words:
@@ -147,9 +149,11 @@ def wrong_choice(complaints: Complaints, path: tuple[str, ...], complaint: Compl
     written = shown(complaints.written(path))
     if not choices:
         return f"{written} is not allowed here", None
+    if len(choices) == 1:
+        return f"must be {choices[0]}, not {written}", None
     near = suggest(written.strip("'"), choices)
     hint = f"did you mean '{near}'?" if near else f"write {listed(choices, 'or')}"
-    return f"{written} is not {'one of ' if len(choices) > 1 else ''}{listed(choices, 'or')}", hint
+    return f"{written} is not one of {', '.join(choices)}", hint
 
 
 def wants(what: str) -> Callable[[Complaints, tuple[str, ...], Complaint], Words]:

@@ -8,6 +8,7 @@ bound. Mistakes are collected, so that a file tells all of them at once. Ignored
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 import yaml
@@ -18,9 +19,10 @@ from sim.config.marks import Mark, Node, Scalar, Source
 from sim.config.paths import boundary
 
 LARGEST_FILE_BYTES = 4_000_000
-MOST_NODES = 200_000
+MOST_NODES = 50_000
 DEEPEST = 60
 STANDARD = "tag:yaml.org,2002:"
+TOO_DEEP = ("nested too deeply", "write fewer levels; no form has more than a few")
 SYNTAX = {
     r"\\t": ("a tab where spaces belong", "indent with spaces"),
     "mapping values are not allowed": (
@@ -114,14 +116,14 @@ def file_text(path: Path, shown: str) -> str:
         raise fault(f"is not UTF-8 text (first in line {line})", "save the file as UTF-8") from None
 
 
-def nearby(path: Path) -> str:
+def nearby(path: Path, besides: Collection[Path] = ()) -> str:
     """The remedy for a file that is not there."""
     folder = path.parent
-    if not folder.is_dir():
-        return f"there is no folder '{folder}' either"
-    near = suggest(
-        path.name, sorted(entry.name for entry in folder.iterdir() if entry.suffix in {".yaml", ".yml"})
-    )
+    try:
+        files = sorted(entry for entry in folder.iterdir() if entry.suffix in {".yaml", ".yml"})
+    except OSError:
+        return f"there is no folder '{folder}' to look into"
+    near = suggest(path.name, [file.name for file in files if file not in besides])
     return f"did you mean '{near}'?" if near else "check the path; it starts in the current folder"
 
 
@@ -139,7 +141,7 @@ def parse(text: str, source: Source, errors: list[ConfigError]) -> Node | None:
         errors.append(mark.error("", f"a control character (#x{ord(text[error.position]):02x})", "remove it"))
         return None
     except RecursionError:
-        errors.append(Mark(source).error("", "nested too deeply", "a form has a few levels only"))
+        errors.append(Mark(source).error("", *TOO_DEEP))
         return None
     return None if composed is None else Tree(source, errors).node(composed, "", 0)
 
@@ -148,14 +150,20 @@ def compose(text: str) -> yaml.Node | None:
     """PyYAML's node graph: fast where all is well, by the pure parser where a good message is needed."""
     try:
         return yaml.compose(text, Loader=Fast)
-    except (yaml.YAMLError, UnicodeError):
+    except (yaml.YAMLError, UnicodeError) as error:
+        if "maximum nesting depth" in str(error):
+            raise RecursionError from None
         return yaml.compose(text, Loader=Pure)
 
 
 def syntax_error(error: yaml.MarkedYAMLError, source: Source) -> ConfigError:
     """PyYAML's complaint in our words."""
-    spot = error.problem_mark or error.context_mark
-    mark = Mark(source, spot.line + 1, spot.column + 1) if spot else Mark(source)
+    marks = [
+        Mark(source, spot.line + 1, spot.column + 1)
+        for spot in (error.problem_mark, error.context_mark)
+        if spot is not None
+    ]
+    mark = next((mark for mark in marks if mark.excerpt() is not None), Mark(source))
     complaint = f"{error.context or ''} {error.problem or ''}"
     for pattern, (problem, hint) in SYNTAX.items():
         if re.search(pattern, complaint):
@@ -171,33 +179,44 @@ class Tree:
     def __init__(self, source: Source, errors: list[ConfigError]) -> None:
         self.source, self.errors = source, errors
         self.made = 0
+        self.open: set[int] = set()  # the nodes being turned, to find those that hold themselves
 
     def mark(self, node: yaml.Node) -> Mark:
         """Where a node starts."""
         return Mark(self.source, node.start_mark.line + 1, node.start_mark.column + 1)
 
     def node(self, node: yaml.Node, path: str, depth: int, at: Mark | None = None) -> Node:
-        """One node with all below it."""
+        """One node with all below it, in bounds."""
         mark = at or self.mark(node)
         self.made += 1
-        if self.made > MOST_NODES or depth > DEEPEST:
-            too = (
-                "nested too deeply"
-                if depth > DEEPEST
-                else "too many values, aliases counted as often as used"
-            )
-            raise ConfigErrors([*self.errors, mark.error(path, too, "write it out, and shorter")])
+        stop = None
+        if self.made > MOST_NODES:
+            stop = ("too many values, those behind aliases counted at each use", "write out what is needed")
+        elif id(node) in self.open:
+            stop = ("an alias inside of what it stands for", "write it out")
+        elif depth > DEEPEST:
+            stop = TOO_DEEP
+        if stop is not None:
+            raise ConfigErrors([*self.errors, mark.error("", *stop)])
         if node.tag.removeprefix(STANDARD) not in {"str", "seq", "map"}:
             tag = node.tag.replace(STANDARD, "!!")
-            self.errors.append(
-                self.mark(node).error(path, f"a tag ({tag})", "remove it: tags have no meaning here")
-            )
+            self.errors.append(mark.error(path, f"a tag ({tag})", "remove it: tags have no meaning here"))
+        self.open.add(id(node))
+        value = self.value(node, path, depth, mark)
+        self.open.discard(id(node))
+        return Node(value, mark)
+
+    def value(
+        self, node: yaml.Node, path: str, depth: int, mark: Mark
+    ) -> Scalar | list[Node] | dict[str, Node]:
+        """What a node holds."""
         if isinstance(node, yaml.MappingNode):
-            return Node(self.mapping(node, path, depth), mark)
-        if not isinstance(node, yaml.ScalarNode):
-            below = [self.node(item, joined(path, str(i)), depth + 1) for i, item in enumerate(node.value)]
-            return Node(below, mark)
-        return Node(self.scalar(node, path, mark), mark)
+            return self.mapping(node, path, depth)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.node(item, joined(path, str(i)), depth + 1) for i, item in enumerate(node.value)]
+        if isinstance(node, yaml.ScalarNode):
+            return self.scalar(node, path, mark)
+        raise TypeError(f"PyYAML composed a {type(node).__name__}")
 
     def scalar(self, node: yaml.ScalarNode, path: str, mark: Mark) -> Scalar:
         """The value of a scalar: quoted ones are text."""
