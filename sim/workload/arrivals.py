@@ -31,18 +31,18 @@ def arrival_chunks(form: Arrivals, random: np.random.Generator) -> Iterator[Inst
     """Yield sorted instants in ps without end; the chunks do not depend on who reads them."""
     if form.kind == "diurnal":
         return _diurnal(form, random)
-    return _renewal(form, random)
+    return renewal_chunks(form.rate, form.cv if form.kind == "gamma" else None, random)
 
 
-def _renewal(form: Arrivals, random: np.random.Generator) -> Iterator[Instants]:
-    mean_ps = PS_PER_S / form.rate
+def renewal_chunks(rate_per_s: float, cv: float | None, random: np.random.Generator) -> Iterator[Instants]:
+    """Yield instants with independent gaps: gamma with that coefficient of variation, or exponential."""
+    mean_ps = PS_PER_S / rate_per_s
     last_ps = 0
     while True:
-        if form.kind == "gamma" and form.cv is not None:
-            shape = form.cv**-2
-            gaps = random.gamma(shape, mean_ps / shape, CHUNK)
-        else:
+        if cv is None:
             gaps = random.exponential(mean_ps, CHUNK)
+        else:
+            gaps = random.gamma(cv**-2, mean_ps * cv**2, CHUNK)
         _within_clock(last_ps + float(gaps.sum()))
         chunk = last_ps + np.cumsum(np.rint(gaps).astype(np.int64))
         last_ps = int(chunk[-1])
