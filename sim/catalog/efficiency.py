@@ -52,7 +52,9 @@ class Efficiency(Entry):
 
     def attention(self, kernel: str) -> float:
         """The fraction of the dense bf16 rate that causal attention reaches in a kind of kernel."""
-        return _known(self.attention_compute, kernel, f"efficiency of attention kernel '{kernel}' on {self.title}")
+        return _known(
+            self.attention_compute, kernel, f"efficiency of attention kernel '{kernel}' on {self.title}"
+        )
 
 
 def _known(table: Mapping[str, float], key: str, what: str) -> float:

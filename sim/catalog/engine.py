@@ -15,11 +15,11 @@ class Engine(Entry):
 
     `first_token` says which side emits a request's first token; `handoff_order` whether KV moves after the
     prefill (source-first) or decode blocks are reserved before it (destination-first).
-    `prefill_host_time_ps` is added once per prefill batch; `prefill_launch_time_ps` is what the host needs to
-    launch one layer, below which no layer of a prefill goes. `decode_host_time_ps` is added to each step,
-    `decode_item_time_ps` for each sequence, KV head and layer; `decode_stream_bytes_per_s` limits the rate at
-    which one sequence's KV head is read (None: no limit). `graph_batches` are the batch sizes that have a CUDA
-    graph: a step costs the next one; empty means that it costs its own.
+    `prefill_host_time_ps` is added once per prefill batch; `prefill_launch_time_ps` is what the host needs
+    to launch one layer, and a prefill takes at least that for all layers. `decode_host_time_ps` is added to
+    each step, `decode_item_time_ps` for each sequence, KV head and layer; `decode_stream_bytes_per_s` limits
+    the rate at which one sequence's KV head is read (None: no limit). `graph_batches` are the batch sizes
+    that have a CUDA graph: a step costs the next one; empty means that it costs its own.
     """
 
     first_token: str
@@ -59,7 +59,9 @@ class Engine(Entry):
     def summary(self) -> str:
         """Title, handoff order, page and host time of a step."""
         step = show(self.decode_host_time_ps, "time")
-        return f"{self.title}, {self.handoff_order}, pages of {self.page_tokens} tokens, {step} host time a step"
+        return (
+            f"{self.title}, {self.handoff_order}, pages of {self.page_tokens} tokens, {step} host time a step"
+        )
 
     def padded_batch(self, batch: int) -> int:
         """The batch size that a decode step of `batch` sequences costs."""

@@ -31,7 +31,9 @@ class Identity(TypedDict):
 class Fields:
     """The keys below one mapping node of a page."""
 
-    def __init__(self, page: Page, node: yaml.MappingNode, path: str = "", provenance: dict[str, Leaf] | None = None):
+    def __init__(
+        self, page: Page, node: yaml.MappingNode, path: str = "", provenance: dict[str, Leaf] | None = None
+    ):
         self.page, self.node, self.path = page, node, path
         self.provenance: dict[str, Leaf] = {} if provenance is None else provenance
         self._asked: list[str] = []
@@ -59,6 +61,10 @@ class Fields:
     def label(self, key: str) -> str:
         """A plain text that is a name, not a fact, so that it needs no source."""
         return self._scalar(self._value(key), key)
+
+    def label_count(self, key: str) -> int:
+        """As `label`, for a whole number above zero that tells items apart."""
+        return self._whole(key, self.label(key))
 
     def optional_label(self, key: str) -> str | None:
         """As `label`, or None."""
@@ -125,7 +131,10 @@ class Fields:
         node = self._value(key)
         if not isinstance(node, yaml.SequenceNode):
             raise self.error(node, key, "not a list", "write items that start with `- `")
-        return [Fields(self.page, item, f"{self.path}{key}.{i}.", self.provenance) for i, item in enumerate(node.value)]
+        return [
+            Fields(self.page, item, f"{self.path}{key}.{i}.", self.provenance)
+            for i, item in enumerate(node.value)
+        ]
 
     def close(self) -> None:
         """Refuse the keys that nobody asked for."""
@@ -144,8 +153,9 @@ class Fields:
 
     def _value_error(self, key: str, problem: str, hint: str | None) -> ConfigError:
         node = self._nodes[key][1]
-        values = [value for name, value in node.value if name.value == "value"]
-        return self.error(values[0] if values else node, key, problem, hint)
+        parts = node.value if isinstance(node, yaml.MappingNode) else []
+        spots = [value for name, value in parts if name.value == "value"]
+        return self.error(spots[0] if spots else node, key, problem, hint)
 
     def _scalar(self, node: yaml.Node, key: str) -> str:
         if not isinstance(node, yaml.ScalarNode):
@@ -160,7 +170,9 @@ class Fields:
 
     def _whole(self, key: str, text: str) -> int:
         if not text.isascii() or not text.isdigit() or int(text) == 0:
-            raise self._value_error(key, f"'{text}' is not a whole number above zero", "write a number such as 8")
+            raise self._value_error(
+                key, f"'{text}' is not a whole number above zero", "write a number such as 8"
+            )
         return int(text)
 
     def _items(self, key: str) -> tuple[str, ...]:
@@ -182,15 +194,21 @@ class Fields:
         parts = {name.value: value for name, value in node.value}
         for name, _ in node.value:
             if name.value not in LEAF_KEYS:
-                raise self.error(name, f"{key}.{name.value}", "unknown key", did_you_mean(name.value, LEAF_KEYS))
+                raise self.error(
+                    name, f"{key}.{name.value}", "unknown key", did_you_mean(name.value, LEAF_KEYS)
+                )
         for name in LEAF_KEYS[:3]:
             if name not in parts:
-                raise self.error(node, key, f"a value without {name}", f"add `{name}:`; see sources.yaml for sources")
+                raise self.error(
+                    node, key, f"a value without {name}", f"add `{name}:`; see sources.yaml for sources"
+                )
         value = parts.pop("value")
         texts = {name: self._scalar(part, f"{key}.{name}") for name, part in parts.items()}
         if texts["verified"] not in VERIFIED:
             hint = f"choose from {listed(list(VERIFIED))}"
-            raise self.error(parts["verified"], f"{key}.verified", f"unknown mark '{texts['verified']}'", hint)
+            raise self.error(
+                parts["verified"], f"{key}.verified", f"unknown mark '{texts['verified']}'", hint
+            )
         if texts["verified"] == "assumption" and "note" not in texts:
             raise self.error(node, key, "an assumption without a reason", "add `note:` with the reason")
         return Leaf(value=self._leaf_value(value, key), line=node.start_mark.line + 1, **texts)

@@ -48,7 +48,9 @@ class Gpu(Entry):
     @property
     def summary(self) -> str:
         """Title, memory rate and the fastest dense rates."""
-        rates = [f"{show(rate, 'compute')} {precision.upper()}" for precision, rate in self.dense_flops.items()]
+        rates = [
+            f"{show(rate, 'compute')} {precision.upper()}" for precision, rate in self.dense_flops.items()
+        ]
         return f"{self.title}, {show(self.memory_bytes_per_s, 'rate')}, dense {', '.join(rates)}"
 
     def flops(self, precision: str) -> float:

@@ -47,14 +47,17 @@ class Link(Entry):
     def summary(self) -> str:
         """Title, nominal rate, efficiency and latency per hop."""
         rate, latency = show(self.bytes_per_s, "rate"), show(self.latency_ps, "time")
-        return f"{self.title}, {rate} per direction, {show(self.efficiency, 'fraction')} reached, {latency} per hop"
+        reached = show(self.efficiency, "fraction")
+        return f"{self.title}, {rate} per direction, {reached} reached, {latency} per hop"
 
 
 def _all_reduce(fields: Fields) -> dict[int, list[Point]]:
     """Points by number of GPUs: those of a kernel for small sizes, then those of one for large sizes."""
     curves: dict[int, list[Point]] = {}
     for item in fields.sections("all_reduce") if fields.has("all_reduce") else ():
-        points = [point for key in ("small", "large") if item.has(key) for point in item.curve(key, "size", "time")]
-        curves[int(item.label("gpus"))] = points
+        points = [
+            point for key in ("small", "large") if item.has(key) for point in item.curve(key, "size", "time")
+        ]
+        curves[item.label_count("gpus")] = points
         item.close()
     return curves

@@ -23,7 +23,7 @@ E = TypeVar("E", bound=Entry)
 
 
 class Shelf(Mapping[str, E], Generic[E]):
-    """The entries of one file by name, in the order of the file; an unknown name is answered with the nearest."""
+    """The entries of one file by name, in its order; an unknown name is answered with the nearest."""
 
     def __init__(self, path: Path, kind: str, read: Callable[[Fields], E]) -> None:
         self.path, self.kind = path, kind
@@ -58,7 +58,9 @@ class Shelf(Mapping[str, E], Generic[E]):
             entry = self._read(fields)
             fields.close()
             if entry.name in entries:
-                raise page.error(node, entry.name, f"a second {self.kind} of this name", "rename one of the two")
+                raise page.error(
+                    node, entry.name, f"a second {self.kind} of this name", "rename one of the two"
+                )
             entries[entry.name] = entry
         return entries
 

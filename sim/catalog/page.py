@@ -29,7 +29,9 @@ class Page:
         except yaml.MarkedYAMLError as error:
             raise self._syntax_error(error) from None
         if not isinstance(root, yaml.SequenceNode):
-            raise ConfigError(str(self.path), 1, 1, problem="not a list of entries", hint="start with `- name: ...`")
+            raise ConfigError(
+                str(self.path), 1, 1, problem="not a list of entries", hint="start with `- name: ...`"
+            )
         for node in root.value:
             if not isinstance(node, yaml.MappingNode):
                 raise self.error(node, "", "not an entry", "an entry starts with `- name: ...`")

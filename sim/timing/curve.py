@@ -1,7 +1,7 @@
 """Costs that rise in straight pieces: what a roofline is once its shapes are known.
 
-A curve gives a cost for a number of tokens from 0 up. Curves add up, so a whole layer becomes one curve, which
-costs one bisection to evaluate. A larger argument never gives a smaller value, also after rounding.
+A curve gives a cost for a number of tokens from 0 up. Curves add up, so a whole layer becomes one curve,
+which costs one bisection to evaluate. A larger argument never gives a smaller value, also after rounding.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class Curve:
 
     def of_scaled(self, factor: float) -> Curve:
         """The curve of x for which this one is of `factor` * x, such as bytes for tokens."""
-        return Curve([start / factor for start in self.starts], self.values, [factor * s for s in self.slopes])
+        return Curve(
+            [start / factor for start in self.starts], self.values, [factor * s for s in self.slopes]
+        )
 
     @classmethod
     def roof(cls, *lines: Line) -> Curve:
@@ -70,7 +72,10 @@ class Curve:
         """The curve that bends at the given places only, of which the cost there is known."""
         starts = sorted({0.0, *bends})
         values = [cost(start) for start in starts]
-        slopes = [(v2 - v1) / (x2 - x1) for (x1, x2), (v1, v2) in zip(pairwise(starts), pairwise(values), strict=True)]
+        slopes = [
+            (v2 - v1) / (x2 - x1)
+            for (x1, x2), (v1, v2) in zip(pairwise(starts), pairwise(values), strict=True)
+        ]
         return cls(starts, values, [*slopes, last_slope])
 
     def _last(self, other: Curve) -> float:

@@ -28,5 +28,7 @@ class FixedTiming:
 
     def decode_table(self, max_batch: int) -> DecodeTable:
         """Durations of decode steps of 1 to `max_batch` sequences."""
-        base = [self.decode_base_ps + self.decode_per_sequence_ps * batch for batch in range(1, max_batch + 1)]
+        base = [
+            self.decode_base_ps + self.decode_per_sequence_ps * batch for batch in range(1, max_batch + 1)
+        ]
         return DecodeTable([0, *base], [0, *[self.decode_per_token_ps] * max_batch])

@@ -70,5 +70,7 @@ def kv_capacity_tokens(placement: Placement) -> int:
     """Tokens of context that a replica holds; refuses a placement whose weights do not fit."""
     plan = plan_memory(placement)
     if not plan.fits:
-        raise UnsupportedError(f"the weights do not fit. {plan.breakdown}", "a larger tp, or weights of fewer bits")
+        raise UnsupportedError(
+            f"the weights do not fit. {plan.breakdown}", "a larger tp, or weights of fewer bits"
+        )
     return plan.kv_tokens

@@ -1,8 +1,8 @@
 """What one layer of a dense transformer does on each of its GPUs, and what each operator costs.
 
-Model: an operator is one kernel: a fixed time plus the larger of compute and memory time at the rates that the
-architecture's kernels reach. GEMMs have their real shapes after splitting; norms, rotary embedding,
-activation and residual are single passes over memory (a fused engine). Costs are in picoseconds for m tokens.
+Model: an operator is one kernel: a fixed time plus the larger of compute and memory time at the rates that
+the architecture's kernels reach. GEMMs have their real shapes after splitting; norms, rotary embedding,
+activation and residual are single passes over memory (a fused engine). Costs are picoseconds for m tokens.
 Source: the roofline of Williams, Waterman and Patterson (2009); efficiencies as given in the catalogue.
 Ignores: the shape of tiles and waves (one efficiency for all large GEMMs), overlap of operators with each
 other or with communication, L2 hits, quantisation passes, and clocks that depend on the data.
@@ -49,7 +49,7 @@ class Rates:
 
 
 def gemm(rates: Rates, shape: tuple[int, int], weight_bytes: int, flops: float) -> Curve:
-    """m tokens times an n x k matrix: weights read once, activations read and written."""
+    """A product of m tokens with an n x k matrix: weights read once, activations read and written."""
     n, k = shape
     compute = 2 * n * k / flops
     weights = n * k * weight_bytes / rates.gemm_bytes
@@ -71,7 +71,8 @@ def layer(placement: Placement, rates: Rates) -> Curve:
     inner = model.intermediate // shard.tp
     shapes = ((q + 2 * kv, model.hidden), (model.hidden, q), (2 * inner, model.hidden), (model.hidden, inner))
     norm = 4 * model.hidden * ACTIVATION_BYTES  # reads input and residual, writes residual and output
-    rotary = 2 * (q + kv) * ACTIVATION_BYTES + 2 * kv * precision_bytes(shard.kv)  # and appends to the KV cache
+    appended = 2 * kv * precision_bytes(shard.kv)
+    rotary = 2 * (q + kv) * ACTIVATION_BYTES + appended
     activation = 3 * inner * ACTIVATION_BYTES  # reads gate and up, writes their product
     total = all_reduce(placement).times(2)
     for shape in shapes:
@@ -95,7 +96,7 @@ def head(placement: Placement, rates: Rates) -> Curve:
 
 
 def all_reduce(placement: Placement) -> Curve:
-    """One all-reduce of the hidden vectors of m tokens within the NVLink domain, as measured; 0 for one GPU."""
+    """One all-reduce of the vectors of m tokens in the NVLink domain, as measured; nothing for one GPU."""
     if placement.shard.tp == 1 or placement.nvlink is None:
         return Curve([0.0], [0.0], [0.0])
     measured = Curve.through(placement.nvlink.all_reduce[placement.shard.tp])

@@ -46,15 +46,21 @@ def place(catalog: Catalog, shard: Shard, node: str, engine: str = "reference") 
     gpu = catalog.gpus[chassis.gpu]
     nvlink = catalog.links[chassis.nvlink] if chassis.nvlink is not None else None
     _check_split(shard, chassis, nvlink)
-    return Placement(shard, chassis, gpu, nvlink, catalog.engines[engine], catalog.efficiencies[gpu.architecture])
+    return Placement(
+        shard, chassis, gpu, nvlink, catalog.engines[engine], catalog.efficiencies[gpu.architecture]
+    )
 
 
 def _check_split(shard: Shard, node: Node, nvlink: Link | None) -> None:
     model, tp = shard.model, shard.tp
     if tp > node.gpus:
-        raise UnsupportedError(f"tp {tp} on {node.title} with its {node.gpus} GPUs", f"tp {node.gpus} or less")
+        raise UnsupportedError(
+            f"tp {tp} on {node.title} with its {node.gpus} GPUs", f"tp {node.gpus} or less"
+        )
     if model.heads % tp or model.intermediate % tp:
-        raise UnsupportedError(f"tp {tp} does not divide the {model.heads} heads of {model.title}", "a power of two")
+        raise UnsupportedError(
+            f"tp {tp} does not divide the {model.heads} heads of {model.title}", "a power of two"
+        )
     measured = [1, *(nvlink.all_reduce if nvlink is not None else ())]
     if tp not in measured:
         nearest = f"tp {listed([str(size) for size in measured], 'or')}"

@@ -66,7 +66,7 @@ class Roofline:
         return engine.decode_host_time_ps + items * engine.decode_item_time_ps + round(gpu_ps)
 
     def _step_per_token_ps(self, batch: int) -> int:
-        """Rounded up, so that a step never gets faster by a sequence more."""
+        """Time to read the KV of one token of context, rounded up to whole picoseconds."""
         shard, limit = self.placement.shard, self.placement.engine.decode_stream_bytes_per_s
         rate = self.rates.attention_bytes
         if limit is not None:

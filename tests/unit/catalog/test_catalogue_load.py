@@ -1,0 +1,62 @@
+"""The shipped catalogue: summaries, laziness, and what must not be imported for it."""
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from sim.base.errors import UnknownNameError, UnsupportedError
+from sim.catalog import load_catalog
+
+
+def test_summaries():
+    catalog = load_catalog()
+    assert catalog.gpus["b200"].summary == (
+        "NVIDIA B200 SXM 180 GB, 7.7 TB/s, dense 2.25 PFLOPS BF16, 4.5 PFLOPS FP8, 9 PFLOPS FP4"
+    )
+    assert catalog.nodes["dgx-b200"].summary == "NVIDIA DGX B200, 8 x b200, 8 x infiniband-ndr, 2.2 TB DRAM"
+    assert catalog.links["infiniband-ndr"].summary == (
+        "InfiniBand NDR, ConnectX-7 and Quantum-2, 50 GB/s per direction, 99 % reached, 240 ns per hop"
+    )
+
+
+def test_inner_units():
+    catalog = load_catalog()
+    ndr, b200 = catalog.links["infiniband-ndr"], catalog.gpus["b200"]
+    assert (ndr.bytes_per_s, ndr.effective_bytes_per_s) == (50e9, 49.5e9)
+    assert (ndr.latency_ps, ndr.endpoint_latency_ps) == (240_000, 970_000)
+    assert (b200.usable_memory_bytes, b200.flops("fp8"), b200.tdp_w) == (183359 * 2**20, 4.5e15, 1000)
+
+
+def test_an_unknown_gpu():
+    with pytest.raises(UnknownNameError) as caught:
+        load_catalog().gpus["H 200"]
+    assert str(caught.value) == "unknown GPU 'H 200'\n  hint: did you mean 'h200'?"
+
+
+def test_a_precision_that_a_gpu_lacks():
+    with pytest.raises(UnsupportedError) as caught:
+        load_catalog().gpus["h200"].flops("fp4")
+    assert str(caught.value) == "NVIDIA H200 SXM5 141 GB has no FP4 rate\n  nearest: it has BF16 and FP8"
+
+
+def test_padded_batch():
+    engine = load_catalog().engines["paged-torch"]
+    assert [engine.padded_batch(batch) for batch in (1, 3, 16, 17, 256, 300)] == [1, 4, 16, 24, 256, 300]
+    assert load_catalog().engines["reference"].padded_batch(17) == 17
+
+
+def test_entries_survive_pickling():
+    gpu = load_catalog().gpus["b200"]
+    again = pickle.loads(pickle.dumps(gpu))
+    assert (again.name, again.dense_flops, again.provenance) == (gpu.name, gpu.dense_flops, gpu.provenance)
+
+
+def test_nothing_heavy_is_imported():
+    code = (
+        "import sys, sim.catalog; list(sim.catalog.load_catalog().gpus);"
+        "print([m for m in ('numpy', 'pandas', 'pydantic', 'networkx', 'simpy') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
