@@ -47,11 +47,11 @@ class Efficiency(Entry):
         return f"{self.title}, GEMMs reach {', '.join(parts)}, memory {show(self.gemm_memory, 'fraction')}"
 
     def gemm(self, precision: str) -> float:
-        """The fraction of the dense rate that large GEMMs of a precision reach."""
+        """Return the fraction of the dense rate that large GEMMs of a precision reach."""
         return _known(self.gemm_compute, precision, f"GEMM efficiency in {precision} on {self.title}")
 
     def attention(self, kernel: str) -> float:
-        """The fraction of the dense bf16 rate that causal attention reaches in a kind of kernel."""
+        """Return the fraction of the dense bf16 rate that causal attention reaches in a kind of kernel."""
         return _known(
             self.attention_compute, kernel, f"efficiency of attention kernel '{kernel}' on {self.title}"
         )

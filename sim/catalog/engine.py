@@ -64,5 +64,5 @@ class Engine(Entry):
         )
 
     def padded_batch(self, batch: int) -> int:
-        """The batch size that a decode step of `batch` sequences costs."""
+        """Return the batch size that a decode step of `batch` sequences costs."""
         return next((size for size in self.graph_batches if size >= batch), batch)

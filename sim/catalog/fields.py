@@ -59,7 +59,7 @@ class Fields:
         return key in self._nodes
 
     def label(self, key: str) -> str:
-        """A plain text that is a name, not a fact, so that it needs no source."""
+        """Read a plain text that is a name, not a fact, so that it needs no source."""
         return self._scalar(self._value(key), key)
 
     def label_count(self, key: str) -> int:
@@ -71,29 +71,29 @@ class Fields:
         return self.label(key) if self.has(key) else None
 
     def text(self, key: str, choices: Sequence[str] = ()) -> str:
-        """A sourced word, one of `choices` where there are any."""
+        """Read a sourced word, one of `choices` where there are any."""
         leaf = self._leaf(key)
         if choices and leaf.text not in choices:
             raise self._value_error(key, f"'{leaf.text}' is not possible", did_you_mean(leaf.text, choices))
         return leaf.text
 
     def flag(self, key: str) -> bool:
-        """A sourced true or false."""
+        """Read a sourced true or false."""
         return self.text(key, ("true", "false")) == "true"
 
     def count(self, key: str) -> int:
-        """A sourced whole number above zero."""
+        """Read a sourced whole number above zero."""
         return self._whole(key, self._leaf(key).text)
 
     def counts(self, key: str) -> tuple[int, ...]:
-        """A sourced list of whole numbers in rising order."""
+        """Read a sourced list of whole numbers in rising order."""
         numbers = tuple(self._whole(key, text) for text in self._items(key))
         if list(numbers) != sorted(set(numbers)):
             raise self._value_error(key, "not in rising order", "sort the numbers, each once")
         return numbers
 
     def quantity(self, key: str, dimension: str) -> float:
-        """A sourced number with a unit, in the inner unit of its dimension."""
+        """Read a sourced number with a unit, in the inner unit of its dimension."""
         return self._parsed(key, self._leaf(key).text, dimension)
 
     def whole_quantity(self, key: str, dimension: str) -> int:
@@ -101,14 +101,14 @@ class Fields:
         return round(self.quantity(key, dimension))
 
     def table(self, key: str, dimension: str) -> dict[str, float]:
-        """Sourced quantities of one dimension under keys that the catalogue chooses, such as precisions."""
+        """Read sourced quantities of one dimension under keys of their own, such as precisions."""
         section = self.section(key)
         values = {name: section.quantity(name, dimension) for name in section._nodes}
         section.close()
         return values
 
     def curve(self, key: str, x: str, y: str) -> list[tuple[float, float]]:
-        """A sourced list of points written `8 KiB = 5.05 us`, in rising order."""
+        """Read a sourced list of points written `8 KiB = 5.05 us`, in rising order."""
         points: list[tuple[float, float]] = []
         for item in self._items(key):
             left, equals, right = item.partition("=")
@@ -120,14 +120,14 @@ class Fields:
         return points
 
     def section(self, key: str) -> Fields:
-        """The keys below a key."""
+        """Read the keys below a key."""
         node = self._value(key)
         if not isinstance(node, yaml.MappingNode):
             raise self.error(node, key, "not a mapping", "write keys with values below it")
         return Fields(self.page, node, f"{self.path}{key}.", self.provenance)
 
     def sections(self, key: str) -> list[Fields]:
-        """The items of a list of mappings below a key."""
+        """Read the items of a list of mappings below a key."""
         node = self._value(key)
         if not isinstance(node, yaml.SequenceNode):
             raise self.error(node, key, "not a list", "write items that start with `- `")
@@ -143,7 +143,7 @@ class Fields:
                 raise self.error(node, key, "unknown key", did_you_mean(key, self._asked))
 
     def error(self, node: yaml.Node, key: str, problem: str, hint: str | None = None) -> ConfigError:
-        """A mistake at a key of this mapping."""
+        """Report a mistake at a key of this mapping."""
         return self.page.error(node, f"{self.path}{key}", problem, hint)
 
     def _value(self, key: str) -> yaml.Node:

@@ -54,7 +54,7 @@ class Gpu(Entry):
         return f"{self.title}, {show(self.memory_bytes_per_s, 'rate')}, dense {', '.join(rates)}"
 
     def flops(self, precision: str) -> float:
-        """The dense rate of the tensor cores in a precision."""
+        """Return the dense rate of the tensor cores in a precision."""
         if precision not in self.dense_flops:
             has = listed([known.upper() for known in self.dense_flops])
             raise UnsupportedError(f"{self.title} has no {precision.upper()} rate", f"it has {has}")

@@ -80,5 +80,5 @@ class Catalog:
 
 @cache
 def load_catalog() -> Catalog:
-    """The catalogue that comes with the simulator; the same object every time."""
+    """Return the catalogue that comes with the simulator; the same object every time."""
     return Catalog(Path(__file__).parent)

@@ -23,7 +23,7 @@ class Page:
         self.text = path.read_text(encoding="utf-8")
 
     def entries(self) -> list[yaml.MappingNode]:
-        """The nodes of the list that the file holds, one for each entry."""
+        """Return the nodes of the list that the file holds, one for each entry."""
         try:
             root = yaml.compose(self.text, Loader=Loader)
         except yaml.MarkedYAMLError as error:
@@ -38,7 +38,7 @@ class Page:
         return list(root.value)
 
     def error(self, node: yaml.Node, key: str, problem: str, hint: str | None = None) -> ConfigError:
-        """A mistake at a node of this page."""
+        """Report a mistake at a node of this page."""
         line, column = node.start_mark.line, node.start_mark.column
         return ConfigError(
             str(self.path),

@@ -8,5 +8,5 @@ from sim.timing.timing import Timing
 
 
 def roofline(placement: Placement) -> Timing:
-    """Times from a roofline of the model's operators."""
+    """Make times from a roofline of the model's operators."""
     return Roofline(placement)

@@ -23,7 +23,7 @@ class Curve:
         self.starts, self.values, self.slopes = list(starts), list(values), list(slopes)
 
     def __call__(self, x: float) -> float:
-        """The cost at x >= 0."""
+        """Return the cost at x >= 0."""
         piece = bisect_right(self.starts, x) - 1
         value = self.values[piece] + self.slopes[piece] * (x - self.starts[piece])
         # Rounding may lift the end of a piece above the start of the next one.
@@ -35,18 +35,18 @@ class Curve:
         return Curve.sampled(lambda x: self(x) + other(x), [*self.starts, *other.starts], self._last(other))
 
     def times(self, factor: float) -> Curve:
-        """The cost `factor` times over."""
+        """Return the cost `factor` times over."""
         return Curve(self.starts, [factor * v for v in self.values], [factor * s for s in self.slopes])
 
     def of_scaled(self, factor: float) -> Curve:
-        """The curve of x for which this one is of `factor` * x, such as bytes for tokens."""
+        """Return the curve of x for which this one is of `factor` * x, such as bytes for tokens."""
         return Curve(
             [start / factor for start in self.starts], self.values, [factor * s for s in self.slopes]
         )
 
     @classmethod
     def roof(cls, *lines: Line) -> Curve:
-        """The highest of some lines at every point."""
+        """Return the highest of some lines at every point."""
         crossings = [
             (first[0] - second[0]) / (second[1] - first[1])
             for index, first in enumerate(lines)
@@ -58,7 +58,7 @@ class Curve:
 
     @classmethod
     def through(cls, points: Sequence[tuple[float, float]]) -> Curve:
-        """The line through measured points, flat before the first and straight on after the last."""
+        """Return the line through measured points, flat before the first and straight on after the last."""
         (x1, y1), (x2, y2) = points[-2:]
         steps = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(points)]
         return cls(
@@ -69,7 +69,7 @@ class Curve:
 
     @classmethod
     def sampled(cls, cost: Callable[[float], float], bends: Sequence[float], last_slope: float) -> Curve:
-        """The curve that bends at the given places only, of which the cost there is known."""
+        """Return the curve that bends at the given places only, of which the cost there is known."""
         starts = sorted({0.0, *bends})
         values = [cost(start) for start in starts]
         slopes = [

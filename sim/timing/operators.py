@@ -34,7 +34,7 @@ class Rates:
 
     @classmethod
     def of(cls, placement: Placement) -> Rates:
-        """The nominal rates of the GPU times what its architecture reaches."""
+        """Take the nominal rates of the GPU times what its architecture reaches."""
         gpu, part, weights = placement.gpu, placement.efficiency, placement.shard.weights
         bf16 = gpu.flops("bf16")
         return cls(
@@ -49,7 +49,7 @@ class Rates:
 
 
 def gemm(rates: Rates, shape: tuple[int, int], weight_bytes: int, flops: float) -> Curve:
-    """A product of m tokens with an n x k matrix: weights read once, activations read and written."""
+    """Cost a product of m tokens with an n x k matrix: weights read once, activations read and written."""
     n, k = shape
     compute = 2 * n * k / flops
     weights = n * k * weight_bytes / rates.gemm_bytes
@@ -58,7 +58,7 @@ def gemm(rates: Rates, shape: tuple[int, int], weight_bytes: int, flops: float) 
 
 
 def elementwise(rates: Rates, bytes_per_token: float) -> Curve:
-    """A pass over memory."""
+    """Cost a pass over memory."""
     return Curve.roof((rates.kernel_ps, bytes_per_token / rates.elementwise_bytes * PS))
 
 
@@ -83,12 +83,12 @@ def layer(placement: Placement, rates: Rates) -> Curve:
 
 
 def embedding(placement: Placement, rates: Rates) -> Curve:
-    """The look-up that turns m tokens into vectors."""
+    """Cost the look-up that turns m tokens into vectors."""
     return elementwise(rates, 2 * placement.shard.model.hidden * ACTIVATION_BYTES)
 
 
 def head(placement: Placement, rates: Rates) -> Curve:
-    """The last norm and the LM head, for m tokens whose logits are wanted; not quantised."""
+    """Cost the last norm and the LM head, for m tokens whose logits are wanted; not quantised."""
     model = placement.shard.model
     shape = (-(-model.vocab // placement.shard.tp), model.hidden)
     norm = elementwise(rates, 4 * model.hidden * ACTIVATION_BYTES)
