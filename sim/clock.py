@@ -23,6 +23,9 @@ FLOW_START = 4 << 40
 """Kinds: added to an id below 2**40 they give the rank of an event among those of the same instant."""
 
 
+FOREVER = 1 << 62
+
+
 class Moment(Event):  # type: ignore[misc]
     """An event that will happen without fail: it has a value from the start, only no time yet."""
 
@@ -44,6 +47,8 @@ class Clock(Environment):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__(initial_time=0)
+        self.horizon_ps = FOREVER
+        self.is_over = False
 
     def at(self, at_ps: int, rank: int) -> Moment:
         """Return an event that happens at an instant, in its rank among the events there."""
@@ -64,11 +69,19 @@ class Clock(Environment):  # type: ignore[misc]
         moved.callbacks, moment.callbacks = moment.callbacks, []
         return moved
 
+    def stop_after(self, horizon_ps: int) -> None:
+        """Let nothing happen after an instant."""
+        self.horizon_ps = horizon_ps
+
     def advance(self, events: int) -> int:
         """Let at most so many events happen; how many did (fewer when nothing is left to happen)."""
         queue = self._queue
         for happened in range(events):
             if not queue:
+                return happened
+            if queue[0][0] > self.horizon_ps:
+                self._now = self.horizon_ps
+                self.is_over = True
                 return happened
             self._now, _, _, event = heappop(queue)
             callbacks, event.callbacks = event.callbacks, None

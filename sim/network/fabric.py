@@ -67,7 +67,8 @@ class Fabric:
     def _find(self, source: int, target: int, group: int) -> Path:
         if source == target:
             nvlink = self._ids["nvlink", source, 0]
-            return Path((self.links[nvlink],), (nvlink,), self._nvlink_latency_ps(source))
+            local = self.cluster.local[source]
+            return Path((self.links[nvlink],), (nvlink,), local.endpoint_latency_ps + local.latency_ps)
         keys = [("nic_tx", source, group)]
         unit, target_unit = self.cluster.unit_of(source), self.cluster.unit_of(target)
         pod, target_pod = self.cluster.pod_of(unit), self.cluster.pod_of(target_unit)
@@ -85,18 +86,14 @@ class Fabric:
         assert link is not None
         return Path(held_by, counted, link.endpoint_latency_ps + switches * link.latency_ps)
 
-    def _nvlink_latency_ps(self, node: int) -> int:
-        link = self.cluster.types[node].nvlink
-        return link.endpoint_latency_ps + link.latency_ps
-
     def _add(self, kind: str, place: tuple[int, int], name: str, capacity: float, reach: float) -> None:
         self._ids[kind, *place] = len(self.described)
         self.described.append(FabricLink(name, kind, capacity, reach))
 
     def _add_nvlink(self) -> None:
-        """One NVLink switch per node; what leaves all its GPUs together is its capacity."""
-        for i, node in enumerate(self.cluster.types):
-            rate = node.nvlink.bytes_per_s * node.nvlink.efficiency * node.gpus
+        """One NVLink switch (or PCIe) per node; what leaves all its GPUs together is its capacity."""
+        for i, (node, local) in enumerate(zip(self.cluster.types, self.cluster.local, strict=True)):
+            rate = local.effective_bytes_per_s * node.gpus
             self._add("nvlink", (i, 0), f"node {i} NVLink", rate, float("inf"))
 
     def _add_nics(self) -> None:

@@ -41,14 +41,13 @@ class Serving:
         self.offered = Moment(clock)
         self.last_arrival_ps = 0
 
-    def offer(self, requests: Iterable[Request], origin_ps: int) -> Generator[Event, None, None]:
-        """Let the requests of a workload arrive; its instant `origin_ps` is the clock's zero."""
+    def offer(self, requests: Iterable[Request]) -> Generator[Event, None, None]:
+        """Let requests arrive at their instants."""
         clock = self.clock
         for request in requests:
-            at_ps = request.arrived_ps - origin_ps
-            yield clock.at(at_ps, ARRIVAL + request.id)
-            self.last_arrival_ps = at_ps
-            self.accept(request if at_ps == request.arrived_ps else request._replace(arrived_ps=at_ps))
+            yield clock.at(request.arrived_ps, ARRIVAL + request.id)
+            self.last_arrival_ps = request.arrived_ps
+            self.accept(request)
         self.offered.fire()
 
     def accept(self, request: Request) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
-from simpy import AnyOf, Event
+from simpy import Event
 
 from sim.clock import TIMER, Clock
 from sim.serving.cluster import Serving
@@ -53,10 +53,7 @@ class Meter:
         clock = self.clock
         yield clock.at(from_ps, TIMER + LAST)
         self._begin = self.read()
-        ends: list[Event] = [self.serving.offered]
-        if until_ps is not None:
-            ends = [clock.at(until_ps, TIMER + LAST)]
-        yield AnyOf(clock, ends)
+        yield clock.at(until_ps, TIMER + LAST) if until_ps is not None else self.serving.offered
         self._end = self.read()
 
     def read(self) -> Counters:
@@ -70,9 +67,9 @@ class Meter:
             tuple(serving.network.carried),
         )
 
-    def window_ps(self) -> int:
-        """Length of the window that use refers to."""
-        return (self._end or self.read()).at_ps - self._begin.at_ps
+    def window_ps(self) -> tuple[int, int]:
+        """The window that use refers to: both its ends."""
+        return self._begin.at_ps, (self._end or self.read()).at_ps
 
     def replica_uses(self) -> tuple[ReplicaUse, ...]:
         """What each replica did in the window."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sim.tables.schema import REQUEST_COLUMNS, SAMPLE_COLUMNS, SEGMENT_COLUMNS
 
 Integers = NDArray[np.int64]
-CHUNK_ROWS = 4_096
+CHUNK_ROWS = 16_384
 
 
 class Sink(Protocol):

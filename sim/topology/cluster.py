@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from sim.base.errors import ConfigErrors
-from sim.catalog.load import Catalog
-from sim.catalog.parts import Link, Node
+from sim.base.errors import ConfigError, ConfigErrors, UnknownNameError
+from sim.catalog import Catalog, Link, Node
 from sim.config.topology import Fabric, Topology
 from sim.topology import graph as graphs
 
@@ -20,12 +19,13 @@ from sim.topology import graph as graphs
 class Cluster:
     """Nodes in order, and the fabric that joins them.
 
-    `types[i]` is the catalogue node of node i. `unit_of` and `pod_of_unit` number the scalable units and
-    pods. The up-capacities are taken from the cables of the graph; down equals up.
+    `types[i]` is the catalogue node of node i, `local[i]` the link between its GPUs (NVLink, else PCIe), `link`
+    that of the fabric. The up-capacities are taken from the cables of the graph; down equals up.
     """
 
     name: str
     types: tuple[Node, ...]
+    local: tuple[Link, ...]
     fabric: Fabric | None
     link: Link | None
 
@@ -87,31 +87,31 @@ def build(form: Topology, catalog: Catalog) -> Cluster:
 
     Raises ConfigErrors that point into the file.
     """
+    errors: list[ConfigError] = []
     types: list[Node] = []
-    errors = []
     for i, group in enumerate(form.nodes):
         try:
             types.extend([catalog.nodes[group.type]] * group.count)
-        except KeyError as unknown:
-            errors.append(form.document.error(f"nodes.{i}.type", *unknown.args))
+        except UnknownNameError as unknown:
+            errors.append(form.document.error(f"nodes.{i}.type", unknown.problem, unknown.hint))
     link = None
-    if form.fabric:
-        try:
-            link = catalog.links[form.fabric.link]
-        except KeyError as unknown:
-            errors.append(form.document.error("fabric.link", *unknown.args))
+    try:
+        link = catalog.links[form.fabric.link] if form.fabric else None
+    except UnknownNameError as unknown:
+        errors.append(form.document.error("fabric.link", unknown.problem, unknown.hint))
     if errors:
         raise ConfigErrors(errors)
-    cluster = Cluster(form.name, tuple(types), form.fabric, link)
-    if form.fabric:
-        errors = [form.document.error(f.path, f.problem, f.hint) for f in _faults(cluster)]
+    local = tuple(catalog.links[node.nvlink or node.pcie] for node in types)
+    cluster = Cluster(form.name, tuple(types), local, form.fabric, link)
+    errors = [form.document.error(fault.path, fault.problem, fault.hint) for fault in _faults(cluster)]
     if errors:
         raise ConfigErrors(errors)
     return cluster
 
 
 def _faults(cluster: Cluster) -> list[graphs.WiringFault]:
-    assert cluster.fabric is not None
+    if cluster.fabric is None:
+        return []
     found = graphs.faults(cluster.graph, cluster.fabric)
     short = min(node.nics for node in cluster.types)
     if short < cluster.fabric.rails:

@@ -1,0 +1,150 @@
+"""The verbs: load a scenario, run it, open what a run left behind."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from sim.base.errors import SimulationError
+from sim.base.streams import Streams
+from sim.clock import Clock, Errand
+from sim.config.load import load_scenario
+from sim.config.scenario import Scenario
+from sim.network.fabric import Fabric
+from sim.resolve import Resolved, resolve
+from sim.results.run import Run, open_run
+from sim.serving.cluster import Serving
+from sim.serving.meter import Meter
+from sim.serving.seating import lanes
+from sim.serving.warm import warm
+from sim.tables.recorder import MemorySink, Recorder
+from sim.tables.sinks import ParquetSink
+from sim.tables.uses import Outcome
+from sim.workload.build import build_workload
+from sim.workload.request import Workload
+from sim.workload.window import Window
+
+__all__ = ["load", "open_run", "run"]
+
+EVENTS_AT_ONCE = 20_000
+"""Events between two looks at the time limit and the progress line: some 0.1 s of work."""
+
+
+class Progress(Protocol):
+    """Told now and then how far a simulation is: its clock, and requests done, running and waiting."""
+
+    def update(self, now_ps: int, done: int, running: int, waiting: int, events: int) -> None:
+        """Show the state."""
+
+
+class Silent:
+    """Shows nothing."""
+
+    def update(self, now_ps: int, done: int, running: int, waiting: int, events: int) -> None:
+        """Do nothing."""
+
+
+def load(path: Path | str, sets: Sequence[str] = (), variant: str | None = None) -> Scenario:
+    """Read a scenario, in a variant and with KEY=VALUE overrides. Raises ConfigErrors with every mistake."""
+    return load_scenario(path, sets, variant)
+
+
+def run(scenario: Scenario, sink: MemorySink | ParquetSink | None = None, progress: Progress | None = None) -> Run:
+    """Simulate a scenario and return its tables.
+
+    Rows go to `sink` (memory if none is given). Ctrl-C ends the simulation early: what has been recorded
+    so far is returned and marked as interrupted.
+    """
+    resolved = resolve(scenario)
+    sink = sink if sink is not None else MemorySink()
+    simulation = Simulation(resolved, Recorder(sink))
+    outcome = simulation.play(progress or Silent())
+    return Run.from_sink(sink, outcome, scenario)
+
+
+class Simulation:
+    """A resolved scenario on a clock that has not started yet."""
+
+    def __init__(self, resolved: Resolved, log: Recorder) -> None:
+        scenario = resolved.scenario
+        self.resolved = resolved
+        self.form = scenario.run
+        self.clock = Clock()
+        fabric = Fabric(resolved.cluster, lanes(resolved.cluster, scenario.pools))
+        self.serving = Serving(self.clock, resolved.plan, fabric, log)
+        self.meter = Meter(self.clock, self.serving)
+        self.events = 0
+
+    def play(self, progress: Progress) -> Outcome:
+        """Fill the caches, let the requests of the window arrive, and go on until all are done."""
+        form, clock, serving, meter = self.form, self.clock, self.serving, self.meter
+        window = Window(_workload(self.resolved.scenario), form.start, form.duration)
+        self._warm(window)
+        with undisturbed_memory():
+            started = time.process_time()
+            Errand(serving.offer(window.arrivals()))
+            Errand(meter.sample(form.sample_every))
+            Errand(meter.watch(form.warmup, form.duration))
+            interrupted = self._advance(progress)
+            cpu_s = time.process_time() - started
+        serving.close()
+        return Outcome(
+            window_ps=meter.window_ps(),
+            simulated_ps=clock.now,
+            gpus=self.resolved.cluster.gpus,
+            replicas=meter.replica_uses(),
+            links=meter.link_uses(),
+            rejected_reasons=dict(serving.rejected),
+            events=self.events,
+            cpu_s=cpu_s,
+            interrupted=interrupted,
+        )
+
+    def _warm(self, window: Window) -> None:
+        """Feed requests before the window to the caches, as far back as asked; simulate none of them."""
+        back = self.form.warm_caches
+        since = 0 if back is True else self.form.start - back
+        history = window.before(since)
+        if self.resolved.plan.reuse:
+            warm(self.serving.prefill, history)
+        for _ in history:
+            pass
+
+    def _advance(self, progress: Progress) -> bool:
+        """Let events happen until none is left, or the time to drain is over; whether the user broke off."""
+        clock, serving = self.clock, self.serving
+        serving.offered.callbacks.append(
+            lambda _: clock.stop_after(serving.last_arrival_ps + self.form.drain)
+        )
+        try:
+            while happened := clock.advance(EVENTS_AT_ONCE):
+                self.events += happened
+                waiting = sum(len(replica.queue) for replica in serving.prefill.replicas)
+                progress.update(clock.now, serving.done, len(serving.live) - waiting, waiting, self.events)
+        except KeyboardInterrupt:
+            return True
+        if serving.live and not clock.is_over:
+            raise SimulationError(f"{len(serving.live)} requests are stuck: nothing is left to happen")
+        return False
+
+
+@contextmanager
+def undisturbed_memory() -> Iterator[None]:
+    """Keep the garbage collector away: a replay makes no cycles, and looking for them takes a fifth of it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _workload(scenario: Scenario) -> Workload:
+    run = scenario.run
+    until_ps = None if run.duration is None else run.start + run.duration
+    return build_workload(scenario.workload, Streams(run.seed), until_ps)

@@ -1,0 +1,194 @@
+"""Join a scenario with catalogue, topology, timing and workload, or say at its lines what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from sim.base.errors import ConfigError, ConfigErrors, SimError, UnknownNameError, UnsupportedError
+from sim.catalog import Catalog, Engine, Model, load_catalog
+from sim.clock import FOREVER
+from sim.config.load import load_topology
+from sim.config.scenario import Pool, Scenario
+from sim.serving.plan import PoolPlan, RouterPlan, Seat, ServingPlan
+from sim.serving.routers import router
+from sim.serving.seating import NoRoom, seat
+from sim.timing.build import roofline
+from sim.timing.memory import MemoryPlan, plan_memory
+from sim.timing.placement import Placement, Shard, place
+from sim.topology.cluster import Cluster, build
+from sim.workload.build import validate_workload
+from sim.workload.library import find_trace
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A scenario in which every name has become what it stands for."""
+
+    scenario: Scenario
+    cluster: Cluster
+    plan: ServingPlan
+    memory: tuple[MemoryPlan, ...]
+
+
+@dataclass
+class Mistakes:
+    """Collects mistakes at the lines of a scenario, so that all are reported at once."""
+
+    scenario: Scenario
+    errors: list[ConfigError] = field(default_factory=list)
+
+    def at(self, path: str, problem: str, hint: str) -> None:
+        """Note a mistake at a dotted path."""
+        self.errors.append(self.scenario.document.error(path, problem, hint))
+
+    def named(self, path: str, shelf: Mapping[str, T], name: str) -> T | None:
+        """Look up what a name stands for; an unknown name is a mistake."""
+        try:
+            return shelf[name]
+        except UnknownNameError as unknown:
+            self.at(path, unknown.problem, unknown.hint)
+            return None
+
+    def stop(self) -> None:
+        """Raise what has been collected."""
+        if self.errors:
+            raise ConfigErrors(self.errors)
+
+
+def resolve(scenario: Scenario) -> Resolved:
+    """Join a scenario with everything it names. Raises ConfigErrors with all mistakes found."""
+    catalog, mistakes = load_catalog(), Mistakes(scenario)
+    model = mistakes.named("model.name", catalog.models, scenario.model.name)
+    engine = mistakes.named("engine", catalog.engines, scenario.engine)
+    _check_names(scenario, mistakes)
+    cluster = _cluster(scenario, catalog, mistakes)
+    mistakes.stop()
+    assert model is not None
+    assert engine is not None
+    assert cluster is not None
+    pools = {pool.role: (i, pool) for i, pool in enumerate(scenario.pools)}
+    seats = _seats(scenario, cluster, mistakes)
+    placements = _placements(scenario, cluster, catalog, model, mistakes)
+    mistakes.stop()
+    memory = [plan_memory(placement) for placement in placements]
+    for i, plan in enumerate(memory):
+        if not plan.fits:
+            mistakes.at(f"pools.{i}.tp", f"the weights do not fit. {plan.breakdown}", "use a larger tp, or a smaller precision")
+    mistakes.stop()
+    plans = {
+        role: _pool_plan(pool, seats[i], placements[i], memory[i]) for role, (i, pool) in pools.items()
+    }
+    plan = _serving_plan(scenario, plans, placements[0], engine)
+    return Resolved(scenario, cluster, plan, tuple(memory))
+
+
+def _check_names(scenario: Scenario, mistakes: Mistakes) -> None:
+    """Check what needs no catalogue: routers, roles, and the fields of the workload."""
+    for key in ("policy", "decode_policy"):
+        mistakes.named(f"router.{key}", router, getattr(scenario.router, key))  # type: ignore[arg-type]
+    for role in ("prefill", "decode"):
+        count = sum(pool.role == role for pool in scenario.pools)
+        if count != 1:
+            found = "none" if not count else str(count)
+            mistakes.at("pools", f"exactly one pool with role {role} is needed, there is {found}", f"write one pool with role: {role}")
+    for path, problem, hint in validate_workload(scenario.workload):
+        mistakes.at(f"workload.{path}", problem, hint)
+    if scenario.workload.trace is not None:
+        try:
+            find_trace(scenario.workload.trace)
+        except SimError as missing:
+            problem, _, hint = str(missing).partition("\n")
+            mistakes.at("workload.trace", problem, hint.strip().removeprefix("hint: "))
+    run = scenario.run
+    if run.duration is not None and run.warmup >= run.duration:
+        mistakes.at("run.warmup", "nothing is left to measure", "make warmup shorter than duration")
+    if run.sample_every <= 0:
+        mistakes.at("run.sample_every", "samples need an interval above 0 s", "write sample_every: 1 s")
+
+
+def _cluster(scenario: Scenario, catalog: Catalog, mistakes: Mistakes) -> Cluster | None:
+    if not Path(scenario.topology).is_file():
+        mistakes.at("topology", f"there is no file {scenario.topology}", "see `sim list topologies`")
+        return None
+    try:
+        return build(load_topology(scenario.topology), catalog)
+    except ConfigErrors as wrong:
+        mistakes.errors.extend(wrong.errors)
+        return None
+
+
+def _seats(scenario: Scenario, cluster: Cluster, mistakes: Mistakes) -> list[tuple[Seat, ...]]:
+    gpus = min(node.gpus for node in cluster.types)
+    fits = True
+    for i, pool in enumerate(scenario.pools):
+        if pool.tp > gpus or gpus % pool.tp:
+            choices = ", ".join(str(tp) for tp in range(1, gpus + 1) if gpus % tp == 0)
+            mistakes.at(f"pools.{i}.tp", f"{pool.tp} does not divide the {gpus} GPUs of a node", f"use one of {choices}")
+            fits = False
+    if not fits:
+        return []
+    seats = seat(cluster, scenario.pools)
+    if isinstance(seats, NoRoom):
+        pool = scenario.pools[seats.pool]
+        mistakes.at(
+            f"pools.{seats.pool}.replicas",
+            f"{seats.wanted} replicas of {pool.tp} GPUs do not fit: {cluster.name} has room for {seats.seated}",
+            "use fewer replicas, a smaller tp, or a larger topology",
+        )
+        return []
+    nodes = {seat.node for pool_seats in seats for seat in pool_seats}
+    if cluster.fabric is None and len(nodes) > 1:
+        mistakes.at("topology", "the replicas are on several nodes, and the topology has no fabric", "add a fabric to it")
+    return seats
+
+
+def _placements(
+    scenario: Scenario, cluster: Cluster, catalog: Catalog, model: Model, mistakes: Mistakes
+) -> list[Placement]:
+    """Put a shard of each pool on a node; all nodes count as the first one."""
+    placements = []
+    for i, pool in enumerate(scenario.pools):
+        shard = Shard(model, scenario.model.weights, scenario.model.kv, pool.tp)
+        try:
+            placements.append(place(catalog, shard, cluster.types[0].name, scenario.engine))
+        except UnsupportedError as unsupported:
+            mistakes.at(f"pools.{i}.tp", unsupported.problem, f"nearest: {unsupported.nearest}")
+    return placements
+
+
+def _pool_plan(pool: Pool, seats: tuple[Seat, ...], placement: Placement, memory: MemoryPlan) -> PoolPlan:
+    return PoolPlan(
+        name=pool.name,
+        role=pool.role,
+        seats=seats,
+        gpus_per_replica=pool.tp,
+        timing=roofline(placement),
+        kv_tokens=memory.kv_tokens,
+        max_batch_tokens=pool.max_batch_tokens,
+        max_sequences=pool.max_sequences,
+    )
+
+
+def _serving_plan(
+    scenario: Scenario, plans: Mapping[str, PoolPlan], placement: Placement, engine: Engine
+) -> ServingPlan:
+    run, router_form = scenario.run, scenario.router
+    shard = placement.shard
+    return ServingPlan(
+        prefill=plans["prefill"],
+        decode=plans["decode"],
+        router=RouterPlan(router_form.policy, router_form.decode_policy, router_form.load_weight),
+        reuse=scenario.kv_pool.policy != "none",
+        kv_bytes_per_token=shard.kv_bytes_per_token_per_gpu * shard.tp,
+        block_tokens=scenario.workload.block_tokens,
+        page_tokens=engine.page_tokens,
+        first_token_by_prefill=engine.first_token == "prefill",
+        measured_from_ps=run.warmup,
+        measured_until_ps=FOREVER if run.duration is None else run.duration,
+        sample_every_ps=run.sample_every,
+    )
