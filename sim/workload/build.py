@@ -20,16 +20,9 @@ if TYPE_CHECKING:
 Problem = tuple[str, str, str]
 """A path below the workload form (`arrivals.cv`), what is wrong there, and the remedy."""
 
-SOURCES = ("trace", "generator", "arrivals")
-OWN_FIELDS = {
-    "trace": ("format", "block_tokens", "tick", "sort_window", "on_bad_row", "scale"),
-    "generator": ("rate",),
-    "arrivals": ("input", "output"),
-}
 ARRIVAL_FIELDS = {"poisson": (), "gamma": ("cv",), "diurnal": ("period", "peak_to_mean")}
 LENGTH_FIELDS = {"fixed": ("tokens",), "lognormal": ("median_tokens", "sigma"), "empirical": ("file",)}
 LENGTH_OPTIONS = {"fixed": (), "lognormal": ("max_tokens",), "empirical": ()}
-NO_RATE = ("the rate must be above 0", "write rate: 100 req/s")
 EXAMPLES = {
     "cv": "cv: 3",
     "period": "period: 24 h",
@@ -86,13 +79,7 @@ def validate_workload(form: WorkloadForm) -> list[Problem]:
         near = suggest(form.format, reader.names())
         hint = f"did you mean '{near}'?" if near else f"choose from auto, {', '.join(reader.names())}"
         problems.append(("format", f"unknown trace format '{form.format}'", hint))
-    if form.tick is not None and form.tick <= 0:
-        problems.append(("tick", "a tick must be longer than 0 s", "write tick: 3 s, or leave it out"))
-    if form.rate is not None and form.rate <= 0:
-        problems.append(("rate", *NO_RATE))
     if form.arrivals is not None:
-        if form.arrivals.rate <= 0:
-            problems.append(("arrivals.rate", *NO_RATE))
         problems += _kind_problems("arrivals", form.arrivals, ARRIVAL_FIELDS, {})
         for part in ("input", "output"):
             lengths = getattr(form, part)
@@ -103,13 +90,15 @@ def validate_workload(form: WorkloadForm) -> list[Problem]:
 
 def _source_problems(form: WorkloadForm) -> Iterator[Problem]:
     """Find fields of a source that is not the chosen one, and lengths that are missing."""
-    chosen = next(source for source in SOURCES if getattr(form, source) is not None)
-    for source in SOURCES:
-        for field in OWN_FIELDS[source]:
+    from sim.config.scenario import FIELDS_OF  # noqa: PLC0415  the list of readers needs no forms
+
+    chosen = next(source for source in FIELDS_OF if getattr(form, source) is not None)
+    for source, fields in FIELDS_OF.items():
+        for field in fields:
             if source != chosen and field in form.model_fields_set and getattr(form, field) is not None:
                 yield field, f"belongs to {source}, and the workload is made by {chosen}", f"remove {field}"
     if chosen == "arrivals":
-        for field in OWN_FIELDS["arrivals"]:
+        for field in FIELDS_OF[chosen]:
             if getattr(form, field) is None:
                 yield field, f"missing: generated requests need {field} lengths", f"write {EXAMPLES[field]}"
 

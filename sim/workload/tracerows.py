@@ -6,11 +6,13 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from sim.workload.errors import TraceError
 from sim.workload.readers import reader
 from sim.workload.rows import PS_PER_S, BadRow, Row
 from sim.workload.source import TraceFile
 
 SKIP_HINT = "or set workload.on_bad_row: skip"
+SHOWN_BAD_ROWS = 5
 BLOCK_SIZES = tuple(2**power for power in range(17))
 
 
@@ -27,7 +29,7 @@ class ReadRules:
 class TraceRows:
     """The good rows of a trace in order of arrival; iterate again to read the file again.
 
-    `skipped_rows` and `seen_rows` count the latest pass.
+    `seen_rows`, `skipped_rows` and the first few `bad_rows` are those of the latest pass.
     """
 
     source: TraceFile
@@ -35,9 +37,11 @@ class TraceRows:
     rules: ReadRules = ReadRules()
     skipped_rows: int = field(default=0, init=False)
     seen_rows: int = field(default=0, init=False)
+    bad_rows: list[BadRow] = field(default_factory=list, init=False)
 
     def __iter__(self) -> Iterator[Row]:
         self.skipped_rows = self.seen_rows = 0
+        self.bad_rows = []
         waiting: list[tuple[int, int, Row]] = []
         newest_ps, window_ps = 0, self.rules.sort_window_ps
         for row in self._good_rows():
@@ -51,17 +55,14 @@ class TraceRows:
         while waiting:
             yield heapq.heappop(waiting)[2]
         if self.seen_rows == self.skipped_rows:
-            why = f"none of {self.seen_rows} rows can be used" if self.seen_rows else "no rows"
-            raise self.source.error(None, why, "check the file and workload.format with `sim trace info`")
+            raise self._useless()
 
     def _good_rows(self) -> Iterator[Row]:
         """Yield the rows that can be used, in the order of the file; count or refuse the others."""
         for row in reader[self.format](self.source):
             self.seen_rows += 1
             if isinstance(row, Row):
-                if row.hash_ids is None or len(row.hash_ids) == -(
-                    -row.input_tokens // self.rules.block_tokens
-                ):
+                if row.hash_ids is None or len(row.hash_ids) == blocks_of(row, self.rules.block_tokens):
                     yield row
                     continue
                 row = self._wrong_blocks(row)  # noqa: PLW2901  a Row becomes a BadRow
@@ -72,6 +73,15 @@ class TraceRows:
         if not self.rules.skip_bad_rows:
             raise self.source.error(bad.line, bad.problem, bad.hint)
         self.skipped_rows += 1
+        if len(self.bad_rows) < SHOWN_BAD_ROWS:
+            self.bad_rows.append(bad)
+
+    def _useless(self) -> TraceError:
+        if not self.bad_rows:
+            return self.source.error(None, "no requests in this file", "check that it is a trace")
+        first = self.bad_rows[0]
+        problem = f"none of {self.seen_rows} rows can be used; here: {first.problem}"
+        return self.source.error(first.line, problem, first.hint)
 
     def _late(self, row: Row, newest_ps: int) -> BadRow:
         late_s = (newest_ps - row.at_ps) / PS_PER_S
@@ -86,10 +96,10 @@ class TraceRows:
         size, given = self.rules.block_tokens, len(row.hash_ids or ())
         problem = (
             f"{given} hash_ids for {row.input_tokens} input tokens; "
-            f"blocks of {size} tokens need {-(-row.input_tokens // size)}"
+            f"blocks of {size} tokens need {blocks_of(row, size)}"
         )
-        if self.rules.skip_bad_rows:
-            return BadRow(row.line, problem, SKIP_HINT)
+        if self.bad_rows:  # the remedy was looked for at the first one
+            return BadRow(row.line, problem, self.bad_rows[0].hint)
         fitting = fitting_block_tokens(reader[self.format](self.source))
         if fitting is None:
             return BadRow(row.line, problem, f"mend the row, {SKIP_HINT}")
@@ -100,12 +110,17 @@ class TraceRows:
         )
 
 
+def blocks_of(row: Row, block_tokens: int) -> int:
+    """Return how many blocks of that size the prompt of a row starts."""
+    return -(-row.input_tokens // block_tokens)
+
+
 def fitting_block_tokens(rows: Iterator[Row | BadRow]) -> int | None:
     """Return the power of two that, as block size, fits the hash_ids of all rows, if there is one."""
     fitting = set(BLOCK_SIZES)
     for row in rows:
         if isinstance(row, Row) and row.hash_ids is not None:
-            fitting = {size for size in fitting if -(-row.input_tokens // size) == len(row.hash_ids)}
+            fitting = {size for size in fitting if blocks_of(row, size) == len(row.hash_ids)}
             if not fitting:
                 return None
     return max(fitting) if len(fitting) < len(BLOCK_SIZES) else None
