@@ -11,7 +11,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
-from sim.report.text import WIDTH, can_encode, plainly, wants_colour
+from sim.report.signs import can_encode, plainly, wants_colour
+from sim.report.text import WIDTH
 from sim.results.words import count_short, whole
 from sim.tables.schema import PS_PER_S
 

@@ -6,24 +6,23 @@ a file. Signs that the output cannot encode are replaced by plain ones; colour n
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from sim.base.errors import Advice
+from sim.report.signs import can_encode, plainly, wants_colour
 from sim.results import words
-from sim.results.metrics import Figures
 from sim.tables.metrics import STATISTICS
+
+if TYPE_CHECKING:
+    from sim.results.metrics import Figures
 
 Piece = tuple[str, str]
 Line = list[Piece]
 WIDTH = 80
 SHOWN_LINKS = 3
 _MARK_STYLES: dict[bool | None, str] = {True: "bold green", False: "bold red", None: "yellow"}
-_PLAIN = str.maketrans(
-    {"✓": "+", "✗": "x", "·": "|", "–": "-", "→": ">", "…": ".", "█": "#", "░": ".", "×": "x", "µ": "u"}
-)
 
 
 def screen(figures: Figures, saved_as: str | None = None) -> list[Line]:
@@ -134,22 +133,3 @@ def show(lines: Sequence[Line], stream: TextIO) -> None:
         return
     for line in lines:
         print(plain(line) if encodable else plainly(plain(line)), file=stream)
-
-
-def wants_colour(stream: TextIO) -> bool:
-    """Whether a stream is a terminal whose user has not declined colour (NO_COLOR, TERM=dumb)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def can_encode(stream: TextIO) -> bool:
-    """Whether the signs of the screen exist in the encoding of a stream."""
-    try:
-        "✓✗·–█→".encode(stream.encoding or "utf-8")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
-
-
-def plainly(text: str) -> str:
-    """Text in ASCII: signs replaced by their nearest, anything else by a question mark."""
-    return text.translate(_PLAIN).encode("ascii", "replace").decode()

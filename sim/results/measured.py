@@ -8,13 +8,16 @@ they were infinite. Percentiles of finished work alone would flatter an overload
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from sim.results.stats import Distribution, distribution
 from sim.tables.gaps import TokenGaps
 from sim.tables.schema import PHASES, PS_PER_S
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS: tuple[str, ...] = (
     "measured",

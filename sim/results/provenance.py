@@ -9,7 +9,7 @@ import hashlib
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -33,11 +33,9 @@ PACKAGES: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """How a run was asked for: the command, what it changed in the scenario, when, and how long it took."""
+    """How a run was asked for: the command, when, and how long it took; None where nobody noted it."""
 
     command: tuple[str, ...] = ()
-    overrides: tuple[str, ...] = ()
-    variant: str | None = None
     started_at: str | None = None
     wall_s: float | None = None
 
@@ -47,19 +45,27 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def provenance_of(figures: Figures, invocation: Invocation, inputs: Iterable[Path]) -> dict[str, Any]:
+def provenance_of(
+    figures: Figures, overrides: Sequence[str], invocation: Invocation, inputs: Iterable[Path]
+) -> dict[str, Any]:
     """Everything that provenance.json holds; `inputs` are the files that the scenario names."""
     return {
         "digest": figures["digest"],
         "seed": figures["seed"],
         "interrupted": figures["interrupted"],
         "command": list(invocation.command),
-        "overrides": list(invocation.overrides),
-        "variant": invocation.variant,
+        "overrides": list(overrides),
         "started_at": invocation.started_at,
         "wall_s": invocation.wall_s,
         "cpu_s": figures["cpu_s"],
         "events": figures["events"],
+        **surroundings(inputs),
+    }
+
+
+def surroundings(inputs: Iterable[Path]) -> dict[str, Any]:
+    """What a result may depend on besides the scenario: code, versions, and the contents of files."""
+    return {
         "git": git_state(PACKAGE),
         "python": platform.python_version(),
         "architecture": f"{sys.platform}-{platform.machine()}",

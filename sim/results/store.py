@@ -12,17 +12,17 @@ import os
 import re
 import shutil
 import tempfile
+import traceback
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sim.base.errors import ConfigError
+from sim.config.dump import dump
 from sim.config.scenario import Scenario
-from sim.results.provenance import Invocation, provenance_of
+from sim.results.provenance import Invocation, provenance_of, surroundings
 from sim.results.run import PROVENANCE_FILE, SUMMARY_FILE, Run
 from sim.tables.sinks import TABLES
 
@@ -37,7 +37,7 @@ RUN_FILES: tuple[str, ...] = (
 )
 RUNS = Path("runs")
 PARTIAL = "-partial"
-NAME_CHARACTERS = 60
+NAME_CHARACTERS = 80
 _FILE_KEYS = (
     ("topology",),
     ("workload", "trace"),
@@ -84,7 +84,8 @@ def save(run: Run, folder: Path, out: Path | None, invocation: Invocation, draw:
         raise ValueError("a run that was read from a folder is saved already")
     target = out if out is not None else RUNS / folder_name(run)
     run.tables.write(folder)
-    provenance = provenance_of(run.figures, invocation, input_files(run.scenario))
+    overrides = run.scenario.document.overrides
+    provenance = provenance_of(run.figures, overrides, invocation, input_files(run.scenario))
     (folder / SCENARIO_FILE).write_text(scenario_text(run.scenario, target), encoding="utf-8")
     (folder / PROVENANCE_FILE).write_text(json_text(provenance), encoding="utf-8")
     (folder / SUMMARY_FILE).write_text(json_text(run.figures), encoding="utf-8")
@@ -100,9 +101,9 @@ def folder_name(run: Run) -> str:
 
 
 def slug(name: str) -> str:
-    """A scenario's name as part of a path: small letters, digits and single dashes."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9.]+", "-", plain).strip("-.")[:NAME_CHARACTERS].rstrip("-.") or "run"
+    """A scenario's name as part of a path: letters, digits, dots, dashes and underscores stay as they are."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-.")[:NAME_CHARACTERS].rstrip("-.") or "run"
 
 
 def input_files(scenario: Scenario) -> list[Path]:
@@ -114,9 +115,8 @@ def input_files(scenario: Scenario) -> list[Path]:
 
 def scenario_text(scenario: Scenario, target: Path) -> str:
     """The scenario in full as YAML, its files named as seen from its run folder."""
-    tree = scenario.model_dump(mode="json", exclude_none=True, context={"relative_to": target.absolute()})
     head = f"# The scenario of this run, in full. To repeat the run: sim run {target.name}\n"
-    return head + yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=100)
+    return head + dump(scenario, target)
 
 
 def json_text(tree: Mapping[str, Any]) -> str:
@@ -148,3 +148,13 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def save_failure(scenario: Scenario, error: BaseException) -> Path:
+    """Keep what is needed to see a failure again: the scenario, the versions, and the traceback."""
+    target = RUNS / f"{slug(scenario.name)}-failed"
+    target.mkdir(parents=True, exist_ok=True)
+    (target / SCENARIO_FILE).write_text(scenario_text(scenario, target), encoding="utf-8")
+    (target / PROVENANCE_FILE).write_text(json_text(surroundings(input_files(scenario))), encoding="utf-8")
+    (target / "error.txt").write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    return target

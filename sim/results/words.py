@@ -7,10 +7,12 @@ A value that does not exist is a dash.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sim.results.metrics import Figures
 from sim.tables.metrics import LATENCIES, METRICS, STATISTICS
+
+if TYPE_CHECKING:
+    from sim.results.metrics import Figures
 
 NOTHING = "–"
 WEAK = "*"

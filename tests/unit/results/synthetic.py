@@ -123,8 +123,8 @@ def scenario(**changes: Any) -> Scenario:
     """A scenario that could have given these rows."""
     values: dict[str, Any] = {
         "sim": 1,
-        "name": "Chat on 12 nodes",
-        "topology": "topologies/none.yaml",
+        "name": "chat-12-nodes",
+        "topology": "none.yaml",
         "model": {"name": "llama-3.1-70b"},
         "pools": [
             {"name": "prefill", "role": "prefill", "replicas": 8},

@@ -1,0 +1,144 @@
+"""The verbs and their options; what a verb does is imported when it is called, so that help is instant."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sim.cli.trouble import answered
+
+app = typer.Typer(
+    name="sim",
+    help="Replay LLM requests through a cluster: what do users feel, what breaks first?",
+    epilog="First steps: sim new my-study, then sim run my-study/scenario.yaml.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+trace_app = typer.Typer(help="Look into request traces, and fetch public ones.", no_args_is_help=True)
+app.add_typer(trace_app, name="trace")
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON to stdout instead of a screen.")]
+ScenarioFile = Annotated[
+    Path, typer.Argument(metavar="SCENARIO", help="Scenario file, or a run folder to repeat.")
+]
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value; may be given again.")
+]
+Variant = Annotated[
+    str | None, typer.Option("--variant", metavar="NAME", help="Take a variant of the scenario.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Save to this new or empty folder, not under runs/."),
+]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command with these words, or those of the shell, and return its exit code."""
+    given = list(sys.argv[1:] if words is None else words)
+    return answered(lambda: app(given, prog_name="sim"), with_traceback="--debug" in given)
+
+
+@app.command()
+def run(
+    scenario: ScenarioFile,
+    sets: Sets = None,
+    variant: Variant = None,
+    out: Out = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Simulate a scenario, show what came of it and save it.
+
+    Exit code 1 says that the SLO was missed. A run folder in place of a scenario repeats that run.
+    """
+    from sim.cli.run import Order, simulate  # noqa: PLC0415 - slow to import
+
+    raise typer.Exit(simulate(Order(scenario, tuple(sets or ()), variant, out, json)))
+
+
+@app.command()
+def check(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Scenario and topology files.")],
+    debug: Debug = False,
+) -> None:
+    """Check scenario and topology files without running."""
+    from sim.cli.check import check_files  # noqa: PLC0415
+
+    raise typer.Exit(check_files(files))
+
+
+@app.command("list")
+def list_(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND", help="gpus, nodes, links, models, engines, topologies, routers or readers."
+        ),
+    ],
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Show this one with its sources.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """List what may be named in files, or show one entry."""
+    from sim.cli.listing import list_kind, show_one  # noqa: PLC0415
+
+    if name is None:
+        list_kind(kind)
+    else:
+        show_one(kind, name)
+
+
+@app.command()
+def schema(
+    form: Annotated[str, typer.Argument(metavar="FORM", help="scenario or topology.")],
+    debug: Debug = False,
+) -> None:
+    """Write a JSON schema, for completion in an editor."""
+    from sim.cli.schema import write_schema  # noqa: PLC0415
+
+    write_schema(form)
+
+
+@app.command()
+def new(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to make.")],
+    debug: Debug = False,
+) -> None:
+    """Start a study from a small commented example."""
+    from sim.cli.new import start_study  # noqa: PLC0415
+
+    start_study(folder)
+
+
+@trace_app.command("info")
+def trace_info(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Trace file, or the name of a known trace.")],
+    format: Annotated[str, typer.Option("--format", metavar="READER", help="See sim list readers.")] = "auto",
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Say what is in a trace: requests, rate, lengths, reuse, and what looks wrong."""
+    from sim.cli.trace import describe  # noqa: PLC0415
+
+    describe(file, format, json)
+
+
+@trace_app.command("get")
+def trace_get(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a public trace.")],
+    debug: Debug = False,
+) -> None:
+    """Fetch a public trace into the download cache and check its hash."""
+    from sim.cli.trace import fetch_trace  # noqa: PLC0415
+
+    fetch_trace(name)

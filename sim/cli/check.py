@@ -1,0 +1,67 @@
+"""`sim check`: what can be said about files without simulating."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from sim import api, checks
+from sim.base.errors import Advice, ConfigError, ConfigErrors, SimError
+from sim.cli.trouble import GOOD, YOUR_INPUT, say
+from sim.config.scenario import Scenario
+from sim.report.text import show
+
+_SCENARIO_KEYS = re.compile(r"^(model|pools|workload|router|kv_pool|run|slo|variants)\s*:", re.MULTILINE)
+_TOPOLOGY_KEYS = re.compile(r"^(nodes|fabric)\s*:", re.MULTILINE)
+
+
+def check_files(files: Iterable[Path]) -> int:
+    """Check each file, tell all mistakes of all files, and return the exit code."""
+    codes = [_check_file(file) for file in files]
+    return max(codes, default=GOOD)
+
+
+def _check_file(file: Path) -> int:
+    try:
+        doubts = _doubts_of(file)
+    except SimError as error:
+        say(str(error))
+        return error.exit_code
+    except OSError as error:
+        say(f"{file}: {error.strerror}")
+        return YOUR_INPUT
+    for doubt in doubts:
+        say(f"{file}: {doubt}")
+    verdict = "no mistakes" + (
+        f", {len(doubts)} {'doubt' if len(doubts) == 1 else 'doubts'}" if doubts else ""
+    )
+    show([[("✓", "bold green"), (f" {file}: {verdict}", "")]], sys.stdout)
+    return GOOD
+
+
+def _doubts_of(file: Path) -> list[Advice]:
+    path = file / "scenario.yaml" if file.is_dir() else file
+    if is_topology(path.read_text(encoding="utf-8", errors="replace")):
+        return sifted(checks.check_topology(path))
+    return sifted(checks.check(api.load(path)))
+
+
+def is_topology(text: str) -> bool:
+    """Whether a file says how nodes are wired, not what is served: by the keys at its margin."""
+    return bool(_TOPOLOGY_KEYS.search(text)) and not _SCENARIO_KEYS.search(text)
+
+
+def sifted(findings: Sequence[ConfigError | Advice]) -> list[Advice]:
+    """The doubts among findings; mistakes are raised, all at once."""
+    mistakes = [finding for finding in findings if isinstance(finding, ConfigError)]
+    if mistakes:
+        raise ConfigErrors(mistakes)
+    return [finding for finding in findings if isinstance(finding, Advice)]
+
+
+def shown_doubts(scenario: Scenario) -> None:
+    """Check a scenario before it runs: mistakes are raised, doubts go to stderr."""
+    for doubt in sifted(checks.check(scenario)):
+        say(f"! {doubt}")

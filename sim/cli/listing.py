@@ -1,0 +1,92 @@
+"""`sim list`: what may be named in a scenario or a topology, one line each, or one entry with its sources."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from sim.base.errors import UnknownNameError
+from sim.base.registry import Registry
+from sim.catalog.entry import Entry
+from sim.catalog.load import load_catalog
+from sim.report.signs import plainly
+
+Row = tuple[str, str]
+SHELVES: tuple[str, ...] = ("gpus", "nodes", "links", "models", "engines")
+REGISTRIES: dict[str, tuple[str, str]] = {
+    "routers": ("sim.serving.routers", "router"),
+    "readers": ("sim.workload.readers", "reader"),
+}
+KINDS: tuple[str, ...] = (*SHELVES, "topologies", *REGISTRIES)
+TOPOLOGY_FOLDERS: tuple[Path, ...] = (Path("topologies"), Path(__file__).parents[2] / "topologies")
+
+
+def list_kind(kind: str) -> None:
+    """Print the names of a kind, each with a line about it."""
+    rows = _rows(kind)
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, about in rows:
+        _print(f"{name:<{width}}  {about}".rstrip())
+
+
+def _rows(kind: str) -> list[Row]:
+    if kind in SHELVES:
+        return [(entry.name, entry.summary) for entry in getattr(load_catalog(), kind).values()]
+    if kind in REGISTRIES:
+        registry = _registry(kind)
+        return [(name, registry.summary(name)) for name in registry.names()]
+    if kind == "topologies":
+        return _topologies()
+    raise UnknownNameError("list", kind, KINDS)
+
+
+def _registry(kind: str) -> Registry[Any]:
+    module, name = REGISTRIES[kind]
+    registry: Registry[Any] = getattr(import_module(module), name)
+    return registry
+
+
+def _topologies() -> list[Row]:
+    """Topology files in ./topologies, and in the checkout of the simulator."""
+    import yaml  # noqa: PLC0415 - only here
+
+    rows: dict[Path, Row] = {}
+    for folder in TOPOLOGY_FOLDERS:
+        for path in sorted(folder.glob("*.yaml")):
+            tree = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+            about = tree.get("description", "") if isinstance(tree, dict) else ""
+            rows.setdefault(
+                path.resolve(), (str(path if folder == TOPOLOGY_FOLDERS[0] else path.resolve()), about)
+            )
+    return list(rows.values())
+
+
+def show_one(kind: str, name: str) -> None:
+    """Print one entry: its values with their sources, or its documentation."""
+    if kind in SHELVES:
+        _show_entry(getattr(load_catalog(), kind)[name])
+    elif kind in REGISTRIES:
+        _print((getattr(_registry(kind)[name], "__doc__", None) or "").strip())
+    else:
+        paths = {Path(path).stem: Path(path) for path, _ in _rows(kind)}
+        if name not in paths:
+            raise UnknownNameError("topology", name, paths)
+        _print(paths[name].read_text(encoding="utf-8").rstrip())
+
+
+def _show_entry(entry: Entry) -> None:
+    _print(f"{entry.name}: {entry.title}")
+    width = max((len(key) for key in entry.provenance), default=0)
+    for key, leaf in entry.provenance.items():
+        _print(f"  {key:<{width}}  {leaf.text}   [{leaf.verified}: {leaf.source}]")
+        for more in (leaf.derived, leaf.note):
+            if more:
+                _print(f"  {'':<{width}}    {more}")
+
+
+def _print(text: str) -> None:
+    try:
+        print(text)
+    except UnicodeEncodeError:
+        print(plainly(text))
