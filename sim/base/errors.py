@@ -144,3 +144,16 @@ def listed(words: Sequence[str], joiner: str = "and", most: int = 12) -> str:
     if len(words) > most:
         return f"{', '.join(words[:most])} ... ({len(words) - most} more)"
     return f"{', '.join(words[:-1])} {joiner} {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def shown(written: object) -> str:
+    """A value as a message names it."""
+    if isinstance(written, dict):
+        return "a mapping"
+    if isinstance(written, list):
+        return "a list"
+    if isinstance(written, bool) or written is None:
+        return "null" if written is None else str(written).lower()
+    text = str(written)
+    text = text if len(text) <= 60 else f"{text[:60]}..."
+    return repr(text) if isinstance(written, str) else text

@@ -51,6 +51,10 @@ SPELLED = {
     "byte": "B",
     "bits": "b",
     "bit": "b",
+    "kilobytes": "kB",
+    "megabytes": "MB",
+    "gigabytes": "GB",
+    "terabytes": "TB",
     "percent": "%",
     "rps": "req/s",
     "qps": "req/s",
@@ -83,7 +87,7 @@ def parse(text: str, dimension: str) -> Value:
         smallest = min(wanted.units, key=lambda name: (abs(wanted.units[name] - 1), name))
         raise UnitError(
             f"'{text}' is not a whole number of {smallest}",
-            f"round it: {smallest} is the finest step of {wanted.meaning}",
+            f"round it: {wanted.meaning} has no finer step than 1 {smallest}",
         )
     return value.numerator
 
@@ -132,22 +136,24 @@ def unknown_unit(text: str, number: Fraction, unit: str, wanted: Dimension) -> U
 def similar_units(unit: str, wanted: Dimension) -> list[str]:
     """The units that a misspelt one may stand for: several where case decides between bit and byte."""
     spelled = SPELLED.get(unit.casefold())
-    if spelled is not None and spelled in wanted.units:
-        return [spelled]
-    normal = (
-        re.sub(r"ps$", "/s", re.sub(r"/sec(ond)?$", "/s", unit))
-        .replace("ytes", "")
-        .replace("its", "")
-        .replace("it", "")
+    slashed = re.sub(r"/sec(ond)?$|ps$", "/s", unit)
+    plain = re.sub(
+        r"b(?:its?|ytes?)?(?=/s$|$)",
+        lambda found: "B" if "y" in found[0] else found[0][0],
+        slashed,
+        flags=re.I,
     )
-    if normal in wanted.units:
-        return [normal]
-    folded = [name for name in wanted.units if name.casefold() == normal.casefold() and name.isascii()]
+    for meant in (spelled, plain, f"{unit}/s", unit.removesuffix("/s")):
+        if meant is not None and meant in wanted.units:
+            return [meant]
+    folded = [name for name in wanted.units if name.casefold() == plain.casefold()]
     if folded:
         return folded
     if unit == "m" and wanted.name == "time":
         return ["min", "ms"]
-    near = suggest(normal, [name for name in wanted.units if len(name) > 1])
+    if any(unit in other.units for other in DIMENSIONS.values()):
+        return []
+    near = suggest(plain, [name for name in wanted.units if len(name) > 1])
     return [near] if near else []
 
 

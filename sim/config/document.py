@@ -6,7 +6,7 @@ can find still points at the user's line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +39,7 @@ class Document:
         """The tree as plain values, without what is null."""
         return plain(self.root)
 
-    def error(self, path: str, problem: str, hint: str | None = None) -> ConfigError:
+    def error(self, path: str | Sequence[str], problem: str, hint: str | None = None) -> ConfigError:
         """A mistake at a dotted path, such as `pools.0.tp`; items of lists by index or name.
 
         Where the path is not written (a default), it points at the nearest thing above that is.
@@ -52,7 +52,7 @@ class Document:
                 return mark.error("", f"{problem} '{keys[-1]}'", hint)
             if mark.is_named and len(passed) == len(keys) + 1:
                 return mark.error("", problem, hint)
-        return mark.error(path, problem, hint)
+        return mark.error(".".join(keys), problem, hint)
 
     def where(self, path: str) -> str:
         """The place of a dotted path, for what is no mistake: `chat.yaml:12:5`, or the override."""
@@ -61,6 +61,6 @@ class Document:
         return f"{source.name}:{node.mark.line}:{node.mark.column}" if source.is_file else source.name
 
 
-def keys_of(path: str) -> tuple[str, ...]:
-    """The keys of a dotted path."""
-    return tuple(key for key in path.split(".") if key)
+def keys_of(path: str | Sequence[str]) -> tuple[str, ...]:
+    """The keys of a path, dotted or apart."""
+    return tuple(key for key in path.split(".") if key) if isinstance(path, str) else tuple(path)

@@ -85,9 +85,15 @@ def load_form(form: type[F], path: Path | str) -> F:
     return validate(form, Document(root, Path(path)), errors)
 
 
-def chain(path: Path, shown: str, errors: list[ConfigError], below: tuple[Path, ...]) -> Node | None:
-    """The tree of a file laid over that of the file it extends; `below` are the files that extend it."""
-    node = yamlfile.read(path, shown, errors)
+def chain(
+    path: Path, shown: str, errors: list[ConfigError], below: tuple[Path, ...], root: Path | None = None
+) -> Node | None:
+    """The tree of a file laid over that of the file it extends.
+
+    `below` are the files that led here, `root` the folder that bounds them.
+    """
+    is_inside = root is not None and path.resolve().is_relative_to(root)
+    node = yamlfile.read(path, shown, errors, root if is_inside else None)
     if node is None:
         return None
     items = dict(node.items)
@@ -95,18 +101,15 @@ def chain(path: Path, shown: str, errors: list[ConfigError], below: tuple[Path, 
     node = node.with_value(items)
     if extends is None or extends.value is None:
         return node
-    parent = parent_of(extends, shown, (*below, path.resolve()), errors)
-    return node if parent is None else patched(parent, node, errors).placed(node.mark)
-
-
-def parent_of(extends: Node, shown: str, below: tuple[Path, ...], errors: list[ConfigError]) -> Node | None:
-    """The tree that an `extends:` names; None, with the mistake noted, where there is none."""
     try:
-        path = parent_path(extends, below)
+        below = (*below, path.resolve())
+        parent_file = parent_path(extends, below)
     except ValueProblem as fault:
         errors.append(extends.mark.error("extends", fault.problem, fault.hint))
-        return None
-    return chain(path, os.path.normpath(Path(shown).parent / str(extends.value)), errors, below)
+        return node
+    parent_shown = os.path.normpath(Path(shown).parent / str(extends.value))
+    parent = chain(parent_file, parent_shown, errors, below, node.mark.source.root)
+    return node if parent is None else patched(parent, node, errors).placed(node.mark)
 
 
 def parent_path(extends: Node, below: tuple[Path, ...]) -> Path:

@@ -133,12 +133,12 @@ class Override:
             return None
         if not self.is_text:
             return node_of(self.value, mark)
-        before = len(errors)
-        value = yamlfile.parse(str(self.value), mark.source, errors)
-        if value is None and len(errors) == before:
-            hint = "write a value after the `=`, or `null` for the default"
-            errors.append(mark.error("", "has no value", hint))
-        return None if value is None else value.placed(mark)
+        found: list[ConfigError] = []
+        value = yamlfile.parse(str(self.value), mark.source, found)
+        if value is None and not found:
+            found.append(mark.error("", "has no value", "write one after the `=`, or `null` for the default"))
+        errors += found
+        return None if value is None or found else value.placed(mark)
 
 
 def overridden(node: Node, overrides: Iterable[Override], errors: list[ConfigError]) -> Node:

@@ -39,9 +39,15 @@ def resolve(text: str, source: Source | None = None) -> Path:
     except (OSError, RuntimeError) as error:
         raise ValueProblem(f"is no path: {error}", "name a file") from None
     root = source.root if source is not None else None
-    if root is not None and not path.is_absolute() and not absolute.is_relative_to(root):
+    if (
+        source is not None
+        and root is not None
+        and not path.is_absolute()
+        and not absolute.is_relative_to(root)
+    ):
+        where = "the folder of this file" if root == source.folder else "the repository"
         raise ValueProblem(
-            f"'{text}' leads out of '{root.name}'", "move the file inside, or write its absolute path"
+            f"'{text}' leads out of {where}", "move the file inside, or write its absolute path"
         )
     return absolute
 

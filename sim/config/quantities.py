@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, PlainSerializer, SerializationInfo, WithJs
 
 from sim.base import units
 from sim.base.dimensions import DIMENSIONS, PS_PER_S
-from sim.base.errors import ValueProblem
+from sim.base.errors import ValueProblem, shown
 from sim.config import paths
 from sim.config.slo import SloLimit
 
@@ -29,7 +29,8 @@ def quantity(
     wanted = DIMENSIONS[dimension]
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueProblem(
-            f"must be {wanted.meaning}", f"write a number and a unit, such as {wanted.example}"
+            f"must be {wanted.meaning}, not {shown(value)}",
+            f"write a number and a unit, such as {wanted.example}",
         )
     number = units.parse(value if isinstance(value, str) else repr(value), dimension)
     if number < least or (is_open and number == least):

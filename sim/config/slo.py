@@ -15,7 +15,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from sim.base import units
 from sim.base.dimensions import DIMENSIONS
-from sim.base.errors import ValueProblem, did_you_mean
+from sim.base.errors import ValueProblem, did_you_mean, listed
 
 METRICS = ("ttft", "tpot", "itl", "e2e")
 STATISTICS = ("mean", "p50", "p90", "p99", "p99.9", "max")
@@ -55,9 +55,7 @@ class SloLimit:
             raise ValueProblem(f"cannot read {text!r} as a limit", f"write it as `{EXAMPLE}`")
         operator = found["operator"]
         if operator not in OPERATORS:
-            raise ValueProblem(
-                f"'{operator}' in a limit", "latencies are limited from above: write `<` or `<=`"
-            )
+            raise ValueProblem(f"a limit of a latency cannot use '{operator}'", "write `<` or `<=`")
         metric, statistic = subject(found["words"], found[0].strip())
         limit_ps = units.parse(found["limit"], "time")
         if limit_ps <= 0:
@@ -94,5 +92,5 @@ def subject(words: str, text: str) -> tuple[str, str]:
         fixed = text.replace(metric, f"{metric} p90", 1)
         raise ValueProblem(f"'{text}' does not say which statistic", f"add one, as in `{fixed}`")
     if statistic not in STATISTICS:
-        raise ValueProblem(f"unknown statistic '{statistic}'", did_you_mean(statistic, STATISTICS))
+        raise ValueProblem(f"unknown statistic '{statistic}'", f"choose from {listed(STATISTICS)}")
     return metric, statistic

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from sim.base.errors import ConfigError, ConfigErrors, ValueProblem, did_you_mean, listed, suggest
+from sim.base.errors import ConfigError, ConfigErrors, ValueProblem, did_you_mean, listed, shown, suggest
 from sim.config.document import UNKNOWN_KEY, Document
 from sim.config.form import Form, RootForm
 from sim.config.marks import Node
@@ -116,7 +116,7 @@ class Complaints:
         field = field_at(self.form, path)
         if hint is None and field is not None and field.description:
             hint = f"{path[-1]}: {field.description}"
-        return self.document.error(".".join(path), problem, hint)
+        return self.document.error(path, problem, hint)
 
 
 def other(complaint: Complaint) -> Words:
@@ -127,6 +127,8 @@ def other(complaint: Complaint) -> Words:
 
 def unknown_key(complaints: Complaints, path: tuple[str, ...], complaint: Complaint) -> Words:
     """A key that the form does not have."""
+    if "." in path[-1]:
+        return UNKNOWN_KEY, "a dotted key goes into the tree only in a patch: `extends`, `variants` or --set"
     form = form_at(complaints.form, path[:-1])
     return UNKNOWN_KEY, did_you_mean(path[-1], form.model_fields) if form else None
 
@@ -174,6 +176,8 @@ def remedy(what: str, written: object, complaints: Complaints, path: tuple[str, 
         return f"write {YAML_1_1_BOOLEANS[written.lower()]}"
     if what == MAPPING:
         form = form_at(complaints.form, path)
+        if form and "name" in form.model_fields and isinstance(written, str):
+            return f"write {path[-1]}: {{name: {written}}}"
         return f"its keys are {listed(list(form.model_fields))}" if form else None
     if what == LIST:
         return (
@@ -224,19 +228,6 @@ def bad_value(complaints: Complaints, path: tuple[str, ...], complaint: Complain
     """A complaint of our own validators."""
     cause = complaint["ctx"]["error"]
     return (cause.problem, cause.hint) if isinstance(cause, ValueProblem) else (str(cause), None)
-
-
-def shown(written: object) -> str:
-    """A value as a message names it."""
-    if isinstance(written, dict):
-        return "a mapping"
-    if isinstance(written, list):
-        return "a list"
-    if isinstance(written, bool) or written is None:
-        return "null" if written is None else str(written).lower()
-    text = str(written)
-    text = text if len(text) <= 60 else f"{text[:60]}..."
-    return repr(text) if isinstance(written, str) else text
 
 
 TEXT, BOOLEAN, WHOLE, NUMBER = "text", "true or false", "a whole number", "a number"

@@ -69,10 +69,13 @@ else:
     Fast = Pure
 
 
-def read(path: Path, shown: str, errors: list[ConfigError]) -> Node | None:
-    """The tree of a file, its mistakes added to `errors`; None where there is no mapping to go on with."""
+def read(path: Path, shown: str, errors: list[ConfigError], root: Path | None = None) -> Node | None:
+    """The tree of a file, its mistakes added to `errors`; None where there is no mapping to go on with.
+
+    `shown` is how the user knows the file, `root` what paths in it may not leave, by default its repository.
+    """
     text = file_text(path, shown)
-    source = Source(shown, path.resolve().parent, boundary(path), tuple(split_lines(text)))
+    source = Source(shown, path.resolve().parent, root or boundary(path), tuple(split_lines(text)))
     node = parse(text, source, errors)
     if node is None and not errors:
         errors.append(ConfigError(shown, None, None, problem="the file is empty", hint="start with `sim: 1`"))
@@ -158,13 +161,13 @@ def compose(text: str) -> yaml.Node | None:
 
 def syntax_error(error: yaml.MarkedYAMLError, source: Source) -> ConfigError:
     """PyYAML's complaint in our words."""
+    complaint = f"{error.context or ''} {error.problem or ''}"
     marks = [
         Mark(source, spot.line + 1, spot.column + 1)
-        for spot in (error.problem_mark, error.context_mark)
+        for spot in (error.problem_mark, error.context_mark)[:: -1 if "expected ':'" in complaint else 1]
         if spot is not None
     ]
     mark = next((mark for mark in marks if mark.excerpt() is not None), Mark(source))
-    complaint = f"{error.context or ''} {error.problem or ''}"
     for pattern, (problem, hint) in SYNTAX.items():
         if re.search(pattern, complaint):
             return mark.error("", problem, hint)
