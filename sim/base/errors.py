@@ -118,9 +118,10 @@ class Advice:
 
 def suggest(word: str, choices: Iterable[str]) -> str | None:
     """The choice that `word` most likely stands for, or None."""
-    by_plain = {plain(choice): choice for choice in reversed(list(choices))}
-    near = difflib.get_close_matches(plain(word), by_plain, n=1, cutoff=0.6)
-    return by_plain[near[0]] if near else None
+    known = list(choices)
+    near = difflib.get_close_matches(plain(word), [plain(choice) for choice in known], n=1, cutoff=0.6)
+    alike = [choice for choice in known if plain(choice) in near]
+    return max(alike, key=lambda c: difflib.SequenceMatcher(None, word, c).ratio(), default=None)
 
 
 def plain(word: str) -> str:

@@ -209,8 +209,9 @@ def show(value: Value | None, dimension: str, digits: int = 3) -> str:
         return "–"
     if math.isinf(value):
         return f"{'-' if value < 0 else ''}∞ {known.written[0]}".rstrip()
-    unit = shown_unit(Fraction(value), known)
-    amount = float(Fraction(value) / known.units[unit])
+    exact = Fraction(value)
+    unit = shown_unit(round(exact, places(value, digits)), known)
+    amount = float(exact / known.units[unit])
     return f"{rounded(amount, digits)} {unit}".rstrip()
 
 
@@ -223,8 +224,11 @@ def shown_unit(value: Fraction, known: Dimension) -> str:
 
 def rounded(amount: float, digits: int) -> str:
     """A number to so many significant digits, without an exponent and without trailing zeros."""
-    if not amount:
-        return "0"
-    places = digits - 1 - math.floor(math.log10(abs(amount)))
-    text = f"{round(amount, places):.{max(places, 0)}f}"
+    after_point = places(amount, digits)
+    text = f"{round(amount, after_point):.{max(after_point, 0)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def places(amount: Value, digits: int) -> int:
+    """How many digits after the point make so many significant ones; negative for large amounts."""
+    return digits - 1 - math.floor(math.log10(abs(amount))) if amount else 0
