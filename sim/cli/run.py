@@ -42,7 +42,7 @@ def simulate(order: Order) -> int:
     shown_doubts(scenario)
     with store.staging(order.out) as folder:
         started_at, started_s = now(), time.monotonic()
-        with _kept_on_failure(scenario), ProgressLine() as progress:
+        with _kept_on_failure(scenario), ProgressLine(window_ps=scenario.run.duration) as progress:
             run = api.run(scenario, sink=ParquetSink(folder), progress=progress)
         invocation = Invocation(("sim", *sys.argv[1:]), started_at, round(time.monotonic() - started_s, 3))
         is_same = earlier is not None and earlier.digest == run.digest

@@ -1,7 +1,8 @@
 """Progress while a simulation runs, on stderr: a live line on a terminal, else a plain line now and then.
 
 The engine reports about twice a second of CPU time: the simulated instant, requests done, running and
-waiting, and events so far. Time left assumes that the rest of the window costs what it has cost so far.
+waiting, and events so far. The instant counts from the start of the window. Time left assumes that the rest
+of the window costs what it has cost so far.
 """
 
 from __future__ import annotations
@@ -36,9 +37,6 @@ class Progress(Protocol):
     ) -> None:
         """Stop showing, and leave the screen clean."""
 
-    def begin(self, window_ps: tuple[int, int] | None) -> None:
-        """Say from when to when requests arrive, in workload time; None where nobody knows."""
-
     def update(self, now_ps: int, done: int, running: int, waiting: int, events: int) -> None:
         """Say how far it has come."""
 
@@ -52,9 +50,6 @@ class Silent:
 
     def __exit__(self, *failure: object) -> None:
         """Stop nothing."""
-
-    def begin(self, window_ps: tuple[int, int] | None) -> None:
-        """Ignore the window."""
 
     def update(self, now_ps: int, done: int, running: int, waiting: int, events: int) -> None:
         """Ignore the state."""
@@ -76,10 +71,13 @@ class State:
 
 @dataclass
 class ProgressLine:
-    """Shows progress on a stream: live where it is a terminal, else a line every few seconds."""
+    """Shows progress on a stream: live where it is a terminal, else a line every few seconds.
+
+    `window_ps` is how long requests arrive; None where nobody knows.
+    """
 
     stream: TextIO = field(default_factory=lambda: sys.stderr)
-    window_ps: tuple[int, int] | None = None
+    window_ps: int | None = None
     _started_s: float = 0.0
     _shown_s: float = 0.0
     _live: Live | None = None
@@ -96,10 +94,6 @@ class ProgressLine:
         """Remove the live line."""
         if self._live is not None:
             self._live.stop()
-
-    def begin(self, window_ps: tuple[int, int] | None) -> None:
-        """Learn from when to when requests arrive."""
-        self.window_ps = window_ps
 
     def update(self, now_ps: int, done: int, running: int, waiting: int, events: int) -> None:
         """Show how far it has come."""
@@ -119,19 +113,18 @@ class ProgressLine:
         return text if can_encode(self.stream) else plainly(text)
 
 
-def progress_text(state: State, window_ps: tuple[int, int] | None, spent_s: float, width: int) -> str:
+def progress_text(state: State, window_ps: int | None, spent_s: float, width: int) -> str:
     """One line of progress: the clock, requests, events a second and the time left, as far as they fit."""
     speed = f"{count_short(state.events / spent_s if spent_s > 0 else 0)} events/s"
     requests = f"{whole(state.done)} done, {whole(state.running)} running, {whole(state.waiting)} waiting"
     if window_ps is None:
         return _fitting(width, f"simulating {clock(state.now_ps / PS_PER_S)}", requests, speed)
-    begin_ps, end_ps = window_ps
-    if state.now_ps >= end_ps:
-        past = clock((state.now_ps - end_ps) / PS_PER_S)
+    if state.now_ps >= window_ps:
+        past = clock((state.now_ps - window_ps) / PS_PER_S)
         return _fitting(width, f"draining, {past} past the window", requests, speed)
-    part = (state.now_ps - begin_ps) / (end_ps - begin_ps)
+    part = state.now_ps / window_ps
     left = f"{clock(spent_s * (1 - part) / part)} left" if part > 0 else ""
-    place = f"{_bar(part)} {part:4.0%} of {clock((end_ps - begin_ps) / PS_PER_S)}"
+    place = f"{_bar(part)} {part:4.0%} of {clock(window_ps / PS_PER_S)}"
     return _fitting(width, place, requests, left, speed)
 
 

@@ -57,8 +57,8 @@ def _head(figures: Figures) -> Iterator[Line]:
 def _misses(entry: dict[str, Any]) -> Line:
     if not entry["missing"]:
         return []
-    what = "token gaps" if entry["metric"] == "itl" else "requests"
-    return [(f"   {words.whole(entry['missing'])} {what} that never came count as misses", "dim")]
+    what = "gaps" if entry["metric"] == "itl" else "requests"
+    return [(f"   {words.whole(entry['missing'])} {what} without one count as misses", "dim")]
 
 
 def _latencies(figures: Figures) -> Iterator[Line]:
@@ -87,7 +87,7 @@ def _links(figures: Figures) -> Iterator[Line]:
     for i, link in enumerate(figures["links"][:SHOWN_LINKS]):
         title = "busiest" if i == 0 else ""
         use = f"{words.percent(link['utilisation']):>6} mean, {words.percent(link['peak'])} peak   "
-        yield [(f"  {title:<10} {use}", ""), (f"{link['name']} ({link['kind']})", "dim")]
+        yield [(f"  {title:<10} {use}", ""), (link["name"], "dim")]
 
 
 def _doubts(doubts: Iterable[Advice]) -> Iterator[Line]:

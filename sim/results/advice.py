@@ -112,7 +112,9 @@ def _weak_quantiles(measured: Measured, outcome: Outcome, scenario: Scenario) ->
     for name in names:
         beyond = samples_beyond(count, name)
         if 0 < beyond < SAMPLES_BEYOND:
-            yield Advice(f"{name} rests on {beyond:.3g} requests", _longer(outcome, scenario, beyond))
+            slowest = math.ceil(beyond)
+            who = "the slowest request" if slowest == 1 else f"the {slowest} slowest requests"
+            yield Advice(f"{name} rests on {who}", _longer(outcome, scenario, beyond))
             return
 
 

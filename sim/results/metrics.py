@@ -1,8 +1,8 @@
 """The figures of a run: everything that summary.json holds and every screen shows.
 
 Rates are per second of the measured window. Output per GPU counts the output tokens of measured
-requests that finished, over the window and all GPUs of the replicas. Utilisation is over the whole
-simulated time, drain included. Values that do not exist are None.
+requests that finished, over the window and all GPUs of the cluster. Utilisation of replicas and links is
+over the window. Values that do not exist are None.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ CURVE_FRACTIONS: tuple[float, ...] = (
 
 def figures_of(measured: Measured, outcome: Outcome, limits: Sequence[SloLimit]) -> Figures:
     """All figures of a run that rest on its tables and its outcome."""
-    window_s = (outcome.window_ps[1] - outcome.window_ps[0]) / PS_PER_S
+    window_ps = outcome.window_ps[1] - outcome.window_ps[0]
+    window_s = window_ps / PS_PER_S
     verdicts = [asdict(verdict) for verdict in judge(limits, measured)]
     return {
         "slo_met": _all_met([verdict["is_met"] for verdict in verdicts]),
@@ -43,8 +44,8 @@ def figures_of(measured: Measured, outcome: Outcome, limits: Sequence[SloLimit])
         **_rates(measured, window_s, outcome.gpus, limits),
         **_prompts(measured),
         "phases_s": _phases(measured),
-        "pools": _pools(outcome.replicas, outcome.simulated_ps),
-        "links": _busiest(outcome.links, outcome.simulated_ps),
+        "pools": _pools(outcome.replicas, window_ps),
+        "links": _busiest(outcome.links, window_s),
         "rejected_reasons": dict(outcome.rejected_reasons),
         "gpus": outcome.gpus,
         "window_s": window_s,
@@ -119,7 +120,7 @@ def _phases(measured: Measured) -> dict[str, float | None]:
     return {name: finite(float(finished[f"phase_{name}_s"].mean())) for name in PHASES}
 
 
-def _pools(replicas: Sequence[ReplicaUse], simulated_ps: int) -> list[dict[str, Any]]:
+def _pools(replicas: Sequence[ReplicaUse], window_ps: int) -> list[dict[str, Any]]:
     pools: dict[str, list[ReplicaUse]] = {}
     for replica in replicas:
         pools.setdefault(replica.pool, []).append(replica)
@@ -129,7 +130,7 @@ def _pools(replicas: Sequence[ReplicaUse], simulated_ps: int) -> list[dict[str, 
             "role": members[0].role,
             "replicas": len(members),
             "gpus": sum(replica.gpus for replica in members),
-            "utilisation": ratio(sum(replica.busy_ps for replica in members), simulated_ps * len(members)),
+            "utilisation": ratio(sum(replica.busy_ps for replica in members), window_ps * len(members)),
             "requests": sum(replica.requests for replica in members),
             "tokens": sum(replica.tokens for replica in members),
         }
@@ -137,13 +138,12 @@ def _pools(replicas: Sequence[ReplicaUse], simulated_ps: int) -> list[dict[str, 
     ]
 
 
-def _busiest(links: Sequence[LinkUse], simulated_ps: int) -> list[dict[str, Any]]:
-    simulated_s = simulated_ps / PS_PER_S
+def _busiest(links: Sequence[LinkUse], window_s: float) -> list[dict[str, Any]]:
     used: list[dict[str, Any]] = [
         {
             "name": link.name,
             "kind": link.kind,
-            "utilisation": ratio(link.carried_bytes, link.capacity_bytes_per_s * simulated_s) or 0.0,
+            "utilisation": ratio(link.carried_bytes, link.capacity_bytes_per_s * window_s) or 0.0,
             "peak": link.peak_fraction,
         }
         for link in links

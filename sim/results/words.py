@@ -28,32 +28,25 @@ def headline(figures: Figures) -> tuple[str, str]:
 
 def verdict(entry: dict[str, Any]) -> str:
     """One limit of the SLO: `ttft p90   412 ms < 500 ms`, without its mark."""
-    name, sign, limit = _limit_parts(entry)
-    unit = limit.split()[-1]
-    scale = dict(_UNITS).get(unit)
+    sign = "<=" if "<=" in entry["limit"] else "<"
+    limit = entry["limit"].split(sign, 1)[1].strip()
     if entry["is_met"] is None:
         value = "nothing measured"
     elif entry["value_s"] is None:
         value = "never"
-    elif scale is None:
-        value = seconds(entry["value_s"])
     else:
-        value = f"{_apart(entry['value_s'] / scale, entry['limit_s'] / scale)} {unit}"
-    return f"{name:<9} {value:>9} {sign} {limit}"
+        value = _apart(entry["value_s"], entry["limit_s"])
+    return f"{entry['metric'] + ' ' + entry['statistic']:<9} {value:>8} {sign} {limit}"
 
 
-def _limit_parts(entry: dict[str, Any]) -> tuple[str, str, str]:
-    sign = "<=" if "<=" in entry["limit"] else "<"
-    return f"{entry['metric']} {entry['statistic']}", sign, entry["limit"].split(sign, 1)[1].strip()
-
-
-def _apart(value: float, limit: float) -> str:
-    """A number with enough digits to tell it from its limit."""
-    for decimals in range(3, 10):
-        text = number(value) if decimals == 3 else f"{value:.{decimals}f}"
-        if value == limit or text != number(limit):
-            return text
-    return repr(value)
+def _apart(value_s: float, limit_s: float) -> str:
+    """A duration with enough digits to tell it from its limit."""
+    text = seconds(value_s)
+    if text != seconds(limit_s) or value_s == limit_s:
+        return text
+    unit, scale = next(pair for pair in _UNITS if value_s >= pair[1] or pair is _UNITS[-1])
+    texts = (f"{value_s / scale:.{digits}f}" for digits in range(3, 12))
+    return next((f"{text} {unit}" for text in texts if float(text) != limit_s / scale), f"{value_s} s")
 
 
 def mark(is_met: bool | None) -> str:
@@ -134,13 +127,14 @@ def whole(value: int) -> str:
 
 
 def percent(fraction: float | None) -> str:
-    """A share in percent: never 100 % or 0 % where it is not quite."""
+    """A share in percent, with as many digits as it takes not to say 100 or 0 where it is not."""
     if fraction is None:
         return NOTHING
     value = 100 * fraction
-    if 0 < value < 1 or 99 < value < 100:
-        return f"{min(max(value, 0.01), 99.99):.2f} %"
-    return f"{value:.0f} %"
+    texts = (f"{value:.{digits}f}" for digits in range(6))
+    return (
+        next((text for text in texts if float(text) not in (0, 100) or value in (0, 100)), repr(value)) + " %"
+    )
 
 
 def seconds(value_s: float | None) -> str:
