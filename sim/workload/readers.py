@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from sim.base.errors import ValueProblem
 from sim.base.registry import Registry
 from sim.workload.rows import (
+    MEND,
     PS_PER_MS,
     PS_PER_S,
     BadRow,
@@ -33,6 +34,7 @@ Reader = Callable[[TraceFile], Iterator[Row | BadRow]]
 
 reader: Registry[Reader] = Registry("reader")
 
+ONE_OBJECT = "each line is one JSON object"
 MOONCAKE_KEYS = frozenset(("timestamp", "input_length", "output_length", "hash_ids"))
 
 
@@ -145,20 +147,19 @@ def guess_format(source: TraceFile) -> str:
 def _json_object(text: str) -> dict[str, Any]:
     try:
         fields = json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant)
-    except (json.JSONDecodeError, RecursionError) as failure:
-        reason = (
-            f"{failure.msg} at column {failure.colno}"
-            if isinstance(failure, json.JSONDecodeError)
-            else "nested"
-        )
-        raise ValueProblem(f"not JSON: {reason}", "each line is one JSON object") from None
+    except json.JSONDecodeError as failure:
+        raise ValueProblem(f"not JSON: {failure.msg} at column {failure.colno}", ONE_OBJECT) from None
+    except (ArithmeticError, RecursionError):
+        raise ValueProblem(
+            "not JSON that can be used: a number out of range, or too deeply nested", MEND
+        ) from None
     if not isinstance(fields, dict):
-        raise ValueProblem("not a JSON object", "each line is one JSON object")
+        raise ValueProblem("not a JSON object", ONE_OBJECT)
     return fields
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueProblem(f"{name} is not a number", "mend the row, or set workload.on_bad_row: skip")
+    raise ValueProblem(f"{name} is not a number", MEND)
 
 
 class _Columns(NamedTuple):

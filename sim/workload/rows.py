@@ -14,6 +14,9 @@ from sim.base.errors import ValueProblem
 
 PS_PER_S = 10**12
 PS_PER_MS = 10**9
+MOST_TOKENS = 2**31
+MEND = "mend the row, or set workload.on_bad_row: skip"
+LARGEST_EXPONENT = 30  # of decimal numbers; far above any instant, far below what would cost memory
 
 
 class Row(NamedTuple):
@@ -53,9 +56,9 @@ def tokens(value: Any, key: str) -> int:
             raise ValueProblem(f"{key} is {value}, not a whole number", "token counts are whole numbers")
         value = int(number)
     if value < 1:
-        raise ValueProblem(
-            f"{key} is {value}; it must be at least 1", "mend the row, or set workload.on_bad_row: skip"
-        )
+        raise ValueProblem(f"{key} is {value}; it must be at least 1", MEND)
+    if value > MOST_TOKENS:
+        raise ValueProblem(f"{key} is {value}; no prompt is that long", MEND)
     return int(value)
 
 
@@ -85,15 +88,11 @@ def hash_ids(value: Any, key: str) -> Sequence[int] | None:
 def _decimal(value: Any, key: str) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str) or value == "":
         shown = "empty" if value in ("", None) else f"{value!r}"
-        raise ValueProblem(
-            f"{key} is {shown}, not a number", "mend the row, or set workload.on_bad_row: skip"
-        )
+        raise ValueProblem(f"{key} is {shown}, not a number", MEND)
     try:
         number = Decimal(value)
     except InvalidOperation:
         number = Decimal("NaN")
-    if not number.is_finite():
-        raise ValueProblem(
-            f"{key} is {value}, not a number", "mend the row, or set workload.on_bad_row: skip"
-        )
+    if not number.is_finite() or number.adjusted() > LARGEST_EXPONENT:
+        raise ValueProblem(f"{key} is {value}, not a number", MEND)
     return number

@@ -123,4 +123,4 @@ def fitting_block_tokens(rows: Iterator[Row | BadRow]) -> int | None:
             fitting = {size for size in fitting if blocks_of(row, size) == len(row.hash_ids)}
             if not fitting:
                 return None
-    return max(fitting) if len(fitting) < len(BLOCK_SIZES) else None
+    return min(fitting) if len(fitting) < len(BLOCK_SIZES) else None
