@@ -11,6 +11,7 @@ from typing import Protocol
 
 from sim.base.errors import SimulationError
 from sim.base.streams import Streams
+from sim.checks import check
 from sim.clock import Clock, Errand
 from sim.config.load import load_scenario
 from sim.config.scenario import Scenario
@@ -28,7 +29,7 @@ from sim.workload.build import build_workload
 from sim.workload.request import Workload
 from sim.workload.window import Window
 
-__all__ = ["load", "open_run", "run"]
+__all__ = ["check", "load", "open_run", "run"]
 
 EVENTS_AT_ONCE = 20_000
 """Events between two looks at the time limit and the progress line: some 0.1 s of work."""
@@ -53,7 +54,9 @@ def load(path: Path | str, sets: Sequence[str] = (), variant: str | None = None)
     return load_scenario(path, sets, variant)
 
 
-def run(scenario: Scenario, sink: MemorySink | ParquetSink | None = None, progress: Progress | None = None) -> Run:
+def run(
+    scenario: Scenario, sink: MemorySink | ParquetSink | None = None, progress: Progress | None = None
+) -> Run:
     """Simulate a scenario and return its tables.
 
     Rows go to `sink` (memory if none is given). Ctrl-C ends the simulation early: what has been recorded

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from heapq import heappop, heappush
+from typing import Any
 
 from simpy import Environment, Event
 
@@ -26,7 +27,7 @@ FLOW_START = 4 << 40
 FOREVER = 1 << 62
 
 
-class Moment(Event):  # type: ignore[misc]
+class Moment(Event):
     """An event that will happen without fail: it has a value from the start, only no time yet."""
 
     def __init__(self, clock: Clock) -> None:
@@ -37,18 +38,27 @@ class Moment(Event):  # type: ignore[misc]
 
     def fire(self) -> None:
         """Happen at once, inside the event that is being processed."""
-        callbacks, self.callbacks = self.callbacks, None
+        callbacks = self.callbacks
+        self.callbacks = None  # type: ignore[assignment]  # SimPy's own mark of what has happened
         for callback in callbacks:
             callback(self)
 
 
-class Clock(Environment):  # type: ignore[misc]
+class Clock(Environment):
     """A SimPy environment whose time is an integer number of picoseconds."""
+
+    _now: int
+    _queue: list[Any]
 
     def __init__(self) -> None:
         super().__init__(initial_time=0)
         self.horizon_ps = FOREVER
         self.is_over = False
+
+    @property
+    def now(self) -> int:
+        """The instant, in picoseconds from the start of the simulation."""
+        return self._now
 
     def at(self, at_ps: int, rank: int) -> Moment:
         """Return an event that happens at an instant, in its rank among the events there."""

@@ -71,19 +71,17 @@ def resolve(scenario: Scenario) -> Resolved:
     assert model is not None
     assert engine is not None
     assert cluster is not None
-    pools = {pool.role: (i, pool) for i, pool in enumerate(scenario.pools)}
     seats = _seats(scenario, cluster, mistakes)
     placements = _placements(scenario, cluster, catalog, model, mistakes)
     mistakes.stop()
     memory = [plan_memory(placement) for placement in placements]
-    for i, plan in enumerate(memory):
-        if not plan.fits:
-            mistakes.at(f"pools.{i}.tp", f"the weights do not fit. {plan.breakdown}", "use a larger tp, or a smaller precision")
+    for i, budget in enumerate(memory):
+        if not budget.fits:
+            problem = f"the weights do not fit. {budget.breakdown}"
+            mistakes.at(f"pools.{i}.tp", problem, "use a larger tp, or a smaller precision")
     mistakes.stop()
-    plans = {
-        role: _pool_plan(pool, seats[i], placements[i], memory[i]) for role, (i, pool) in pools.items()
-    }
-    plan = _serving_plan(scenario, plans, placements[0], engine)
+    plans = [_pool_plan(*parts) for parts in zip(scenario.pools, seats, placements, memory, strict=True)]
+    plan = _serving_plan(scenario, {pool.role: pool for pool in plans}, placements[0], engine)
     return Resolved(scenario, cluster, plan, tuple(memory))
 
 
@@ -95,7 +93,11 @@ def _check_names(scenario: Scenario, mistakes: Mistakes) -> None:
         count = sum(pool.role == role for pool in scenario.pools)
         if count != 1:
             found = "none" if not count else str(count)
-            mistakes.at("pools", f"exactly one pool with role {role} is needed, there is {found}", f"write one pool with role: {role}")
+            mistakes.at(
+                "pools",
+                f"exactly one pool with role {role} is needed, there is {found}",
+                f"write one pool with role: {role}",
+            )
     for path, problem, hint in validate_workload(scenario.workload):
         mistakes.at(f"workload.{path}", problem, hint)
     if scenario.workload.trace is not None:
@@ -128,7 +130,11 @@ def _seats(scenario: Scenario, cluster: Cluster, mistakes: Mistakes) -> list[tup
     for i, pool in enumerate(scenario.pools):
         if pool.tp > gpus or gpus % pool.tp:
             choices = ", ".join(str(tp) for tp in range(1, gpus + 1) if gpus % tp == 0)
-            mistakes.at(f"pools.{i}.tp", f"{pool.tp} does not divide the {gpus} GPUs of a node", f"use one of {choices}")
+            mistakes.at(
+                f"pools.{i}.tp",
+                f"{pool.tp} does not divide the {gpus} GPUs of a node",
+                f"use one of {choices}",
+            )
             fits = False
     if not fits:
         return []
@@ -137,13 +143,17 @@ def _seats(scenario: Scenario, cluster: Cluster, mistakes: Mistakes) -> list[tup
         pool = scenario.pools[seats.pool]
         mistakes.at(
             f"pools.{seats.pool}.replicas",
-            f"{seats.wanted} replicas of {pool.tp} GPUs do not fit: {cluster.name} has room for {seats.seated}",
+            f"{seats.wanted} replicas of {pool.tp} GPUs do not fit: there is room for {seats.seated}",
             "use fewer replicas, a smaller tp, or a larger topology",
         )
         return []
     nodes = {seat.node for pool_seats in seats for seat in pool_seats}
     if cluster.fabric is None and len(nodes) > 1:
-        mistakes.at("topology", "the replicas are on several nodes, and the topology has no fabric", "add a fabric to it")
+        mistakes.at(
+            "topology",
+            "the replicas are on several nodes, and the topology has no fabric",
+            "add a fabric to it",
+        )
     return seats
 
 

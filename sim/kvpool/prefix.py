@@ -8,7 +8,7 @@ holds the run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 class PrefixIndex:
@@ -17,17 +17,22 @@ class PrefixIndex:
     def __init__(self) -> None:
         self.holders: dict[int, int] = {}
 
-    def add(self, block: int, bit: int) -> None:
-        """Note that the replica of this bit holds a block."""
-        self.holders[block] = self.holders.get(block, 0) | bit
+    def add_all(self, blocks: Sequence[int], bit: int) -> None:
+        """Note that the replica of this bit holds these blocks, which follow one another in a prompt."""
+        holders = self.holders
+        known = self.longest(blocks)[0]
+        for block in blocks[:known]:
+            holders[block] |= bit
+        holders.update(dict.fromkeys(blocks[known:], bit))
 
-    def remove(self, block: int, bit: int) -> None:
-        """Note that it does no longer."""
-        left = self.holders[block] & ~bit
-        if left:
-            self.holders[block] = left
-        else:
-            del self.holders[block]
+    def remove_all(self, blocks: Iterable[int], bit: int) -> None:
+        """Note that it holds them no longer."""
+        holders = self.holders
+        for block in blocks:
+            if holders[block] == bit:
+                del holders[block]
+            else:
+                holders[block] &= ~bit
 
     def longest(self, blocks: Sequence[int]) -> tuple[int, int]:
         """The length in blocks of the longest prefix that one replica holds, and who holds it (a mask)."""

@@ -47,6 +47,7 @@ class Fabric:
         self.described: list[FabricLink] = []
         self._ids: dict[tuple[str, int, int], int] = {}
         self._paths: dict[tuple[int, int, int], Path] = {}
+        self._middles: dict[tuple[int, int, int], Path] = {}
         self._add_nvlink()
         if cluster.fabric:
             self._add_nics()
@@ -69,22 +70,30 @@ class Fabric:
             nvlink = self._ids["nvlink", source, 0]
             local = self.cluster.local[source]
             return Path((self.links[nvlink],), (nvlink,), local.endpoint_latency_ps + local.latency_ps)
-        keys = [("nic_tx", source, group)]
-        unit, target_unit = self.cluster.unit_of(source), self.cluster.unit_of(target)
-        pod, target_pod = self.cluster.pod_of(unit), self.cluster.pod_of(target_unit)
-        switches = 1
-        if unit != target_unit:
-            keys += [("leaf_up", unit, group), ("leaf_down", target_unit, group)]
-            switches = 3
-        if pod != target_pod:
-            keys[2:2] = [("spine_up", pod, 0), ("spine_down", target_pod, 0)]
-            switches = 5
-        keys.append(("nic_rx", target, group))
-        counted = tuple(self._ids[key] for key in keys)
-        held_by = tuple(self.links[i] for i in counted if self.described[i].can_saturate)
-        link = self.cluster.link
-        assert link is not None
-        return Path(held_by, counted, link.endpoint_latency_ps + switches * link.latency_ps)
+        middle = self._between(self.cluster.unit_of(source), self.cluster.unit_of(target), group)
+        tx, rx = self._ids["nic_tx", source, group], self._ids["nic_rx", target, group]
+        return Path(
+            (self.links[tx], *middle.links, self.links[rx]), (tx, *middle.counted, rx), middle.latency_ps
+        )
+
+    def _between(self, unit: int, target_unit: int, group: int) -> Path:
+        """The way between the NICs of two units: through a leaf, and the spines and cores above it."""
+        key = (unit, target_unit, group)
+        if key not in self._middles:
+            pod, target_pod = self.cluster.pod_of(unit), self.cluster.pod_of(target_unit)
+            places = []
+            if unit != target_unit:
+                places = [("leaf_up", unit, group), ("leaf_down", target_unit, group)]
+            if pod != target_pod:
+                places[1:1] = [("spine_up", pod, 0), ("spine_down", target_pod, 0)]
+            counted = tuple(self._ids[place] for place in places)
+            held_by = tuple(self.links[i] for i in counted if self.described[i].can_saturate)
+            link = self.cluster.link
+            assert link is not None
+            switches = 1 + len(places)  # a leaf; two leaves and a spine; those, a spine and a core
+            latency_ps = link.endpoint_latency_ps + switches * link.latency_ps
+            self._middles[key] = Path(held_by, counted, latency_ps)
+        return self._middles[key]
 
     def _add(self, kind: str, place: tuple[int, int], name: str, capacity: float, reach: float) -> None:
         self._ids[kind, *place] = len(self.described)

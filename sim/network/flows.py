@@ -74,7 +74,7 @@ class FlowNetwork:
         """Begin to move (bytes, path) parts now; the event happens when all of them have arrived."""
         transfer = Transfer(self.clock, len(parts))
         for size, path in parts:
-            flow = Flow(self._next_id, size, path, transfer, self.clock._now)
+            flow = Flow(self._next_id, size, path, transfer, self.clock.now)
             self._next_id += 1
             self._flows[flow] = None
             self._reschedule(self.maxmin.add(flow))
@@ -83,7 +83,7 @@ class FlowNetwork:
 
     def settle(self) -> None:
         """Book what the flows on their way have moved so far."""
-        now = self.clock._now
+        now = self.clock.now
         for flow in self._flows:
             self._book(flow, min(flow.size - flow.left + flow.rate * (now - flow.updated_ps), flow.size))
 
@@ -96,7 +96,7 @@ class FlowNetwork:
 
     def _reschedule(self, changed: dict[Rated, float]) -> None:
         """Account for what changed flows moved at their old rates, and move their ends."""
-        now = self.clock._now
+        now = self.clock.now
         for flow, old_rate in changed.items():
             assert isinstance(flow, Flow)
             if now > flow.updated_ps:

@@ -52,7 +52,7 @@ class Serving:
 
     def accept(self, request: Request) -> None:
         """Take in a request: reject it if it could never be served, else route it."""
-        now = self.clock._now
+        now = self.clock.now
         blocks = request.blocks if self.plan.reuse else NO_BLOCKS
         kv_blocks = -(-request.input_tokens // self.plan.block_tokens)
         measured = self.plan.measured_from_ps <= now < self.plan.measured_until_ps
@@ -88,16 +88,16 @@ class Serving:
 
     def _finished(self, job: Job) -> None:
         job.status = FINISHED
-        job.finished_ps = self.clock._now
+        job.finished_ps = self.clock.now
         del self.live[job.request.id]
         self._record(job)
 
     def _record(self, job: Job) -> None:
         self.done += 1
-        self.log.request(job.row(self.clock._now), job.request.blocks)
+        self.log.request(job.row(self.clock.now), job.request.blocks)
 
     def close(self) -> None:
         """Record what has not come to its end."""
         for job in list(self.live.values()):
-            self.log.request(job.row(self.clock._now), job.request.blocks)
+            self.log.request(job.row(self.clock.now), job.request.blocks)
         self.log.flush()

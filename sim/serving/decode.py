@@ -28,7 +28,6 @@ from sim.serving.plan import PoolPlan, Seat, ServingPlan
 from sim.serving.routers import View, router
 from sim.tables.recorder import Recorder
 
-
 NOBODY: list[Job] = []
 
 
@@ -38,7 +37,9 @@ class DecodePool:
     `finished` is called with each job that has all its tokens.
     """
 
-    def __init__(self, clock: Clock, plan: ServingPlan, log: Recorder, finished: Callable[[Job], None]) -> None:
+    def __init__(
+        self, clock: Clock, plan: ServingPlan, log: Recorder, finished: Callable[[Job], None]
+    ) -> None:
         self.clock = clock
         self.plan: PoolPlan = plan.decode
         self.page_tokens = plan.page_tokens
@@ -52,7 +53,8 @@ class DecodePool:
         self.capacity_pages = self.plan.kv_tokens // plan.page_tokens
         first_rank = TIMER + len(plan.prefill.seats)
         self.replicas = [
-            DecodeReplica(self, number, seat, first_rank + number) for number, seat in enumerate(self.plan.seats)
+            DecodeReplica(self, number, seat, first_rank + number)
+            for number, seat in enumerate(self.plan.seats)
         ]
 
     def pages(self, tokens: int) -> int:
@@ -170,7 +172,7 @@ class DecodeReplica:
         per_token = self._per_token[batch]
         segment = self._segment
         segment.joined = 0
-        segment.started_ps = now = self.clock._now
+        segment.started_ps = now = self.clock.now
         segment.first_ps = first = self._base[batch] + per_token * self._context
         segment.growth_ps = per_token * batch
         segment.steps = self._running[0][0] - self._step
@@ -188,14 +190,14 @@ class DecodeReplica:
     def _cut_short(self, alarm: Moment) -> None:
         """End the segment at the first step boundary at or after now."""
         segment = self._segment
-        steps = steps_until(self.clock._now - segment.started_ps, segment.first_ps, segment.growth_ps)
+        steps = steps_until(self.clock.now - segment.started_ps, segment.first_ps, segment.growth_ps)
         if steps < segment.steps:
             segment.steps = steps
             self._alarm = self.clock.move(alarm, segment.started_ps + segment.length_ps(steps), self._rank)
 
     def _end_segment(self) -> None:
         """Account for the steps of the segment, and let go of the sequences that are done."""
-        segment, running, now = self._segment, self._running, self.clock._now
+        segment, running, now = self._segment, self._running, self.clock.now
         batch, steps = len(running), segment.steps
         self.pool.log.segment_rows.append(
             (
@@ -238,7 +240,7 @@ class DecodeReplica:
 
 
 class Segment:
-    """Decode steps between two changes of the batch: the first lasts `first_ps`, each next `growth_ps` more."""
+    """Steps between two changes of the batch: the first lasts `first_ps`, each next `growth_ps` more."""
 
     __slots__ = ("first_ps", "growth_ps", "joined", "started_ps", "steps")
 

@@ -48,11 +48,11 @@ class Handoff:
         granted = target.reserve(job)
         if granted is not None:
             yield granted
-        job.reserved_ps = clock._now
+        job.reserved_ps = clock.now
         parts = self._parts(job, source.seat, target.seat)
-        yield clock.at(clock._now + parts[0][1].latency_ps, FLOW_START + job.request.id)
+        yield clock.at(clock.now + parts[0][1].latency_ps, FLOW_START + job.request.id)
         yield self.network.send(parts)
-        job.kv_arrived_ps = clock._now
+        job.kv_arrived_ps = clock.now
         source.release(job)
         target.join(job)
 
@@ -61,4 +61,7 @@ class Handoff:
         size = job.request.input_tokens * self.token_bytes
         each, rest = divmod(size, len(target.groups))
         path = self.fabric.path
-        return [(each + (i < rest), path(source.node, target.node, group)) for i, group in enumerate(target.groups)]
+        return [
+            (each + (i < rest), path(source.node, target.node, group))
+            for i, group in enumerate(target.groups)
+        ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sim.kvpool.hbm import Lease
 from sim.tables.schema import NOT_YET, PHASES, STATUSES
 from sim.workload.request import Request
 
@@ -15,13 +16,13 @@ class Job:
     """Where a request is and when it got there (picoseconds, NOT_YET before).
 
     `blocks` are the ids of its prompt where blocks are reused, `cached_tokens` of it need not be computed;
-    `kv_blocks` and `kv_pages` are what it holds at either side. `computed_ps` is when its prompt's KV was
-    complete, `second_token_ps` is set where the first token came from the prefill side.
+    `kv_blocks` and `kv_pages` are what it takes at either side, `lease` what it holds of the prefill side.
+    `computed_ps` is when its prompt's KV was complete; `second_token_ps` is set where the first token came
+    from the prefill side.
     """
 
     __slots__ = (
         "blocks",
-        "cached_blocks",
         "cached_tokens",
         "computed_ps",
         "decode_replica",
@@ -32,6 +33,7 @@ class Job:
         "kv_arrived_ps",
         "kv_blocks",
         "kv_pages",
+        "lease",
         "measured",
         "prefill_ps",
         "prefill_replica",
@@ -49,7 +51,7 @@ class Job:
         self.measured = measured
         self.status = UNFINISHED
         self.cached_tokens = 0
-        self.cached_blocks = 0
+        self.lease: Lease | None = None
         self.estimate_tokens = 0
         self.kv_pages = 0
         self.prefill_replica = NOT_YET

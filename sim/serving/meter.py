@@ -13,6 +13,8 @@ from simpy import Event
 
 from sim.clock import TIMER, Clock
 from sim.serving.cluster import Serving
+from sim.serving.decode import DecodeReplica
+from sim.serving.prefill import PrefillReplica
 from sim.tables.schema import PS_PER_S
 from sim.tables.uses import LinkUse, ReplicaUse
 
@@ -60,7 +62,10 @@ class Meter:
         """Read all counters now."""
         serving, now = self.serving, self.clock.now
         serving.network.settle()
-        replicas = (*serving.prefill.replicas, *serving.decode.replicas)
+        replicas: tuple[PrefillReplica | DecodeReplica, ...] = (
+            *serving.prefill.replicas,
+            *serving.decode.replicas,
+        )
         return Counters(
             now,
             tuple((replica.busy_by(now), replica.requests, replica.tokens) for replica in replicas),
@@ -105,10 +110,10 @@ class Meter:
         prefill, decode = self.serving.prefill, self.serving.decode
         note = self._noter("pool", prefill.plan.name)
         note("queued", sum(len(replica.queue) for replica in prefill.replicas))
-        held = sum(replica.memory.claimed + len(replica.memory.pins) for replica in prefill.replicas)
-        cached = sum(len(replica.memory.idle) for replica in prefill.replicas)
+        claimed = sum(replica.memory.claimed for replica in prefill.replicas)
+        cached = sum(replica.memory.cached_blocks for replica in prefill.replicas)
         blocks = max(prefill.capacity_blocks * len(prefill.replicas), 1)
-        note("kv_used_fraction", held / blocks)
+        note("kv_claimed_fraction", claimed / blocks)
         note("kv_cached_fraction", cached / blocks)
         note = self._noter("pool", decode.plan.name)
         note("running", sum(replica.running for replica in decode.replicas))

@@ -37,7 +37,9 @@ class PrefillPool:
         self.computed = computed
         self.loads = Loads(len(self.plan.seats))
         self.index = PrefixIndex() if plan.reuse else None
-        self.view = View(len(self.plan.seats), self.loads, self.index, plan.block_tokens, plan.router.load_weight)
+        self.view = View(
+            len(self.plan.seats), self.loads, self.index, plan.block_tokens, plan.router.load_weight
+        )
         self.choose = router[plan.router.policy]()
         self.capacity_blocks = self.plan.kv_tokens // plan.block_tokens
         self.replicas = [
@@ -52,7 +54,7 @@ class PrefillPool:
         cached = replica.memory.cached(job.blocks) if job.blocks else 0
         job.estimate_tokens = job.request.input_tokens - self.tokens_saved(job, cached)
         job.prefill_replica = number
-        job.routed_ps = self.clock._now
+        job.routed_ps = self.clock.now
         self.loads.choose(number, job.estimate_tokens)
         replica.submit(job)
 
@@ -86,7 +88,8 @@ class PrefillReplica:
 
     def release(self, job: Job) -> None:
         """Let go of the KV of a prompt: it is somewhere else now."""
-        self.memory.release(job.blocks, job.kv_blocks)
+        assert job.lease is not None
+        self.memory.release(job.lease)
         if self.queue:
             self._wake()
 
@@ -104,8 +107,8 @@ class PrefillReplica:
                 yield self._idle
                 continue
             duration_ps = prefill_ps(chunks)
-            self._started_ps = clock._now
-            yield clock.at(clock._now + duration_ps, self._rank)
+            self._started_ps = clock.now
+            yield clock.at(clock.now + duration_ps, self._rank)
             self.busy_ps += duration_ps
             self._started_ps = NOT_YET
             for job, (new_tokens, _) in zip(batch, chunks, strict=True):
@@ -122,24 +125,25 @@ class PrefillReplica:
             tokens = job.request.input_tokens
             if batch and tokens - saved(job, memory.cached(job.blocks)) > budget:
                 break
-            hits = memory.admit(job.blocks, job.kv_blocks)
-            if hits is None:
+            lease = memory.admit(job.blocks, job.kv_blocks)
+            if lease is None:
                 break
             queue.popleft()
-            job.cached_blocks = hits
-            job.cached_tokens = cached = saved(job, hits)
-            job.prefill_ps = self.clock._now
+            job.lease = lease
+            job.cached_tokens = cached = saved(job, lease.hits)
+            job.prefill_ps = self.clock.now
             batch.append(job)
             chunks.append((tokens - cached, cached))
             budget -= tokens - cached
         return batch, chunks
 
     def _finish(self, job: Job, new_tokens: int) -> None:
-        self.memory.publish(job.blocks, job.cached_blocks)
+        assert job.lease is not None
+        self.memory.publish(job.lease)
         self.pool.loads.add(self.number, -job.estimate_tokens)
         self.requests += 1
         self.tokens += new_tokens
-        job.computed_ps = self.clock._now
+        job.computed_ps = self.clock.now
         self.pool.computed(job)
 
     def _wake(self) -> None:

@@ -32,7 +32,9 @@ METRICS: dict[str, Metric] = {
         Metric(
             "tpot", "TPOT", "s", "(end to end - TTFT) / (output tokens - 1)", "tpot_s", "request", "lower"
         ),
-        Metric("itl", "ITL", "s", "every gap between consecutive tokens of a request", None, "token", "lower"),
+        Metric(
+            "itl", "ITL", "s", "every gap between consecutive tokens of a request", None, "token", "lower"
+        ),
         Metric("e2e", "end to end", "s", "last token minus arrival", "e2e_s", "request", "lower"),
         Metric(
             "goodput",

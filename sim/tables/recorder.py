@@ -109,4 +109,13 @@ def joined(chunks: list[dict[str, Integers]], names: Sequence[str]) -> dict[str,
     return {name: np.concatenate([chunk[name] for chunk in chunks] or [empty]) for name in names}
 
 
-__all__ = ["CHUNK_ROWS", "SAMPLE_COLUMNS", "Integers", "MemorySink", "Recorder", "Sink", "columns_of", "joined"]
+__all__ = [
+    "CHUNK_ROWS",
+    "SAMPLE_COLUMNS",
+    "Integers",
+    "MemorySink",
+    "Recorder",
+    "Sink",
+    "columns_of",
+    "joined",
+]

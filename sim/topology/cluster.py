@@ -19,8 +19,8 @@ from sim.topology import graph as graphs
 class Cluster:
     """Nodes in order, and the fabric that joins them.
 
-    `types[i]` is the catalogue node of node i, `local[i]` the link between its GPUs (NVLink, else PCIe), `link`
-    that of the fabric. The up-capacities are taken from the cables of the graph; down equals up.
+    `types[i]` is the catalogue node of node i, `local[i]` the link between its GPUs (NVLink, else PCIe),
+    `link` that of the fabric. Up-capacities are taken from the cables of the graph; down equals up.
     """
 
     name: str
@@ -78,7 +78,9 @@ class Cluster:
     def _cables_up(self, switch: object) -> int:
         tier = self.graph.nodes[switch]["tier"]
         return sum(
-            edge["cables"] for upper, edge in self.graph[switch].items() if self.graph.nodes[upper]["tier"] > tier
+            edge["cables"]
+            for upper, edge in self.graph[switch].items()
+            if self.graph.nodes[upper]["tier"] > tier
         )
 
 

@@ -63,7 +63,9 @@ def _add_spines(graph: Graph, fabric: Fabric, pods: int) -> None:
             graph.add_node(("spine", pod, spine), tier=2, pod=pod)
     for number, leaf in enumerate(leaves):
         pod = graph.nodes[leaf]["pod"]
-        _spread(graph, leaf, [("spine", pod, i) for i in range(fabric.spine.per_pod)], fabric.leaf.uplinks, number)
+        _spread(
+            graph, leaf, [("spine", pod, i) for i in range(fabric.spine.per_pod)], fabric.leaf.uplinks, number
+        )
 
 
 def _add_cores(graph: Graph, fabric: Fabric, pods: int) -> None:
@@ -92,7 +94,9 @@ def _spread(graph: Graph, switch: object, above: list[Any], cables: int, number:
 def ports_used(graph: Graph) -> dict[Any, int]:
     """Cables that end at each switch."""
     return {
-        vertex: sum(edge["cables"] for edge in graph[vertex].values()) for vertex in graph if vertex[0] != "node"
+        vertex: sum(edge["cables"] for edge in graph[vertex].values())
+        for vertex in graph
+        if vertex[0] != "node"
     }
 
 

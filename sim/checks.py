@@ -1,0 +1,126 @@
+"""Named checks of a scenario before it runs: what cannot work, and what looks doubtful, with remedies.
+
+Mistakes come from joining the scenario with everything it names (sim.resolve). Doubts are the functions
+below, one question each; they compare with simple bounds and never stop a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import exp
+from pathlib import Path
+
+from sim.base.errors import Advice, ConfigError, ConfigErrors
+from sim.base.registry import Registry
+from sim.base.units import show
+from sim.catalog import load_catalog
+from sim.config.load import load_topology
+from sim.config.scenario import Lengths, Scenario
+from sim.resolve import Resolved, resolve
+from sim.tables.schema import PS_PER_S
+from sim.topology.cluster import build
+
+Finding = ConfigError | Advice
+"""A mistake, which stops a run, or a doubt, which does not."""
+
+Doubt = tuple[str, str, str]
+doubt: Registry[Callable[[Resolved], Iterator[Doubt]]] = Registry("check")
+
+
+@doubt("room")
+def unused_gpus(resolved: Resolved) -> Iterator[Doubt]:
+    """GPUs of the topology that no replica uses."""
+    used = sum(pool.replicas * pool.tp for pool in resolved.scenario.pools)
+    idle = resolved.cluster.gpus - used
+    if idle:
+        yield (
+            "pools",
+            f"{idle} of {resolved.cluster.gpus} GPUs are not used",
+            "add replicas, or use a smaller topology",
+        )
+
+
+@doubt("warm_caches")
+def nothing_to_warm(resolved: Resolved) -> Iterator[Doubt]:
+    """Caches that are to be warmed, but nothing comes before the window, or nothing is reused."""
+    run = resolved.scenario.run
+    if run.warm_caches is False:
+        return
+    if not run.start:
+        yield "run.warm_caches", "nothing comes before the window", "set run.start, such as `start: 240 s`"
+    elif not resolved.plan.reuse:
+        yield (
+            "run.warm_caches",
+            "kv_pool.policy is none, so there is no cache",
+            "remove it, or use policy: local",
+        )
+
+
+@doubt("slo")
+def no_limits(resolved: Resolved) -> Iterator[Doubt]:
+    """A scenario without an SLO has no verdict."""
+    if not resolved.scenario.slo:
+        yield (
+            "slo",
+            "there is no SLO, so there will be no verdict and no goodput",
+            "write slo: [ttft p90 < 2 s]",
+        )
+
+
+@doubt("load")
+def more_than_capacity(resolved: Resolved) -> Iterator[Doubt]:
+    """A generated load above what the replicas can do, by arithmetic on mean lengths and no reuse."""
+    form = resolved.scenario.workload
+    if form.arrivals is None or form.input is None or form.output is None:
+        return
+    prompt, output = _mean(form.input), _mean(form.output)
+    if prompt is None or output is None:
+        return
+    prefill, decode = resolved.plan.prefill, resolved.plan.decode
+    batch = max(1, prefill.max_batch_tokens // round(prompt))
+    can_prefill = (
+        len(prefill.seats) * batch / prefill.timing.prefill_ps([(round(prompt), 0)] * batch) * PS_PER_S
+    )
+    fits = max(1, min(decode.max_sequences, decode.kv_tokens // max(1, round(prompt + output))))
+    step = decode.timing.decode_table(fits).step_ps(fits, round(fits * (prompt + output / 2)))
+    can_decode = len(decode.seats) * fits / step / output * PS_PER_S
+    for pool, can in ((prefill, can_prefill), (decode, can_decode)):
+        if form.arrivals.rate > can:
+            yield (
+                "workload.arrivals.rate",
+                f"{show(form.arrivals.rate, 'frequency')} is more than the {len(pool.seats)} {pool.role} "
+                f"replicas can do, about {show(can, 'frequency')}",
+                f"lower the rate, or add {pool.role} replicas",
+            )
+
+
+def check(scenario: Scenario) -> list[Finding]:
+    """Check a scenario without running it: mistakes if there are any, else doubts."""
+    try:
+        resolved = resolve(scenario)
+    except ConfigErrors as mistakes:
+        return list(mistakes.errors)
+    findings: list[Finding] = []
+    for name in doubt.names():
+        for path, problem, hint in doubt[name](resolved):
+            where = scenario.document.where(path)
+            findings.append(Advice(f"{where}: {path}: {problem}", hint))
+    return findings
+
+
+def check_topology(path: Path | str) -> list[Finding]:
+    """Check a topology file: its form, its names, and whether it could be cabled."""
+    try:
+        build(load_topology(path), load_catalog())
+    except ConfigErrors as mistakes:
+        return list(mistakes.errors)
+    return []
+
+
+def _mean(lengths: Lengths) -> float | None:
+    """The mean of a length distribution where it has a closed form (a cut lognormal counts as uncut)."""
+    if lengths.kind == "fixed":
+        return float(lengths.tokens) if lengths.tokens else None
+    if lengths.kind == "lognormal" and lengths.median_tokens and lengths.sigma:
+        return lengths.median_tokens * exp(lengths.sigma**2 / 2)
+    return None
