@@ -26,7 +26,7 @@ def folders(tmp_path, monkeypatch):
     return traces, cache
 
 
-@pytest.fixture()
+@pytest.fixture
 def tiny(monkeypatch):
     """A known trace that is our own sample."""
     trace = replace(
@@ -90,7 +90,8 @@ def test_an_unknown_name_comes_with_the_nearest():
     with pytest.raises(TraceError) as caught:
         find_trace("mooncake-conversion")
     assert str(caught.value) == (
-        "mooncake-conversion: no such trace\n  hint: give a path, or a name: did you mean 'mooncake-conversation'?"
+        "mooncake-conversion: no such trace\n"
+        "  hint: give a path, or a name: did you mean 'mooncake-conversation'?"
     )
 
 
@@ -120,7 +121,8 @@ def test_without_a_network_the_remedy_is_told(tiny):
         fetch("tiny", offline)
     assert str(caught.value) == (
         f"tiny: cannot download {tiny.url}: Network is unreachable\n"
-        "  hint: check the network, or put mooncake_conversation_trace.jsonl into a folder and set $SIM_TRACES to it"
+        "  hint: check the network, or put mooncake_conversation_trace.jsonl into a folder "
+        "and set $SIM_TRACES to it"
     )
 
 

@@ -1,5 +1,7 @@
 """What each format means, exactly, and what is said about rows that cannot be used."""
 
+import json
+
 import pytest
 from workload_parts import DATA, MS, S, requests_of, write
 
@@ -96,29 +98,48 @@ def test_columns_may_come_in_any_order_with_others_between(tmp_path):
     assert row.extra == ("note",)
 
 
+GOOD = {"timestamp": 1, "input_length": 5, "output_length": 1}
+RANGE = "not JSON that can be used: a number out of range, or too deeply nested"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("input_length", "-5", "input_length is -5; it must be at least 1"),
+        ("input_length", "0", "input_length is 0; it must be at least 1"),
+        ("input_length", "5.5", "input_length is 5.5, not a whole number"),
+        ("input_length", "99999999999", "input_length is 99999999999; no prompt is that long"),
+        ("output_length", "null", "output_length is empty, not a number"),
+        ("timestamp", "NaN", "NaN is not a number"),
+        ("timestamp", "-Infinity", "-Infinity is not a number"),
+        ("timestamp", "1e99", "timestamp is 1E+99, not a number"),
+        ("timestamp", "1e999999999999999999999", RANGE),
+        ("timestamp", "true", "timestamp is True, not a number"),
+        ("timestamp", "-1", "timestamp is -1; it must not be negative"),
+        ("timestamp", '"soon"', "timestamp is soon, not a number"),
+        ("hash_ids", "3", "hash_ids is not a list of whole numbers"),
+        ("hash_ids", "[true]", "hash_ids is not a list of whole numbers"),
+        ("hash_ids", "[1, 2", "not JSON: Expecting ',' delimiter at column 74"),
+    ],
+)
+def test_mooncake_says_what_is_wrong_with_a_value(key, value, problem, tmp_path):
+    line = json.dumps(GOOD | {key: "?"}).replace('"?"', value)
+    path = write(tmp_path / "m.jsonl", f"{json.dumps(GOOD)}\n{line}\n")
+    bad = only_bad("mooncake", path)
+    assert (bad.line, bad.problem) == (2, problem)
+    assert bad.hint
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
         ('{"timestamp": 1, "input_length": 5}', "no 'output_length' in this row"),
-        ('{"timestamp": 1, "input_length": -5, "output_length": 1}', "input_length is -5; it must be at least 1"),
-        ('{"timestamp": 1, "input_length": 0, "output_length": 1}', "input_length is 0; it must be at least 1"),
-        ('{"timestamp": 1, "input_length": 5.5, "output_length": 1}', "input_length is 5.5, not a whole number"),
-        ('{"timestamp": NaN, "input_length": 5, "output_length": 1}', "NaN is not a number"),
-        ('{"timestamp": 1e999999999999999999999, "input_length": 5, "output_length": 1}', "not JSON that can be used: a number out of range, or too deeply nested"),
-        ('{"timestamp": 1e99, "input_length": 5, "output_length": 1}', "timestamp is 1E+99, not a number"),
-        ('{"timestamp": 1, "input_length": 99999999999, "output_length": 1}', "input_length is 99999999999; no prompt is that long"),
-        ('{"timestamp": null, "input_length": 5, "output_length": 1}', "timestamp is empty, not a number"),
-        ('{"timestamp": true, "input_length": 5, "output_length": 1}', "timestamp is True, not a number"),
-        ('{"timestamp": -1, "input_length": 5, "output_length": 1}', "timestamp is -1; it must not be negative"),
-        ('{"timestamp": "soon", "input_length": 5, "output_length": 1}', "timestamp is soon, not a number"),
-        ('{"timestamp": 1, "input_length": 5, "output_length": 1, "hash_ids": 3}', "hash_ids is not a list of whole numbers"),
-        ('{"timestamp": 1, "input_length": 5, "output_length": 1, "hash_ids": [true]}', "hash_ids is not a list of whole numbers"),
-        ('{"timestamp": 1, "input_length": 5, "output_length": 1', "not JSON: Expecting ',' delimiter at column 55"),
+        ('{"timestamp": 1', "not JSON: Expecting ',' delimiter at column 16"),
         ("[1, 5, 1]", "not a JSON object"),
     ],
-)  # fmt: skip
+)
 def test_mooncake_says_what_is_wrong_with_a_row(line, problem, tmp_path):
-    path = write(tmp_path / "m.jsonl", f'{{"timestamp": 0, "input_length": 9, "output_length": 9}}\n{line}\n')
+    path = write(tmp_path / "m.jsonl", f"{json.dumps(GOOD)}\n{line}\n")
     bad = only_bad("mooncake", path)
     assert (bad.line, bad.problem) == (2, problem)
     assert bad.hint

@@ -43,7 +43,8 @@ def test_rows_further_out_of_order_are_refused_with_their_line(tmp_path):
     path = write(tmp_path / "m.jsonl", jsonl([(3000, 1, 1), (999, 2, 1)]))
     assert refused(path, sort_window="2 s") == (
         f"{path}:2: arrives 2.001 s before a row above it; workload.sort_window is 2 s\n"
-        "  hint: sort the file, or set workload.sort_window to 2.001 s or more, or set workload.on_bad_row: skip"
+        "  hint: sort the file, or set workload.sort_window to 2.001 s or more, "
+        "or set workload.on_bad_row: skip"
     )
 
 
@@ -90,7 +91,8 @@ def test_bad_rows_are_skipped_and_counted_where_asked(tmp_path):
 def test_a_file_without_one_usable_row_is_refused_even_when_skipping(tmp_path):
     path = write(tmp_path / "m.jsonl", jsonl([(0, 16, 1, [0, 1]), (0, 17, 1, [0, 1, 2])]))
     assert refused(path, on_bad_row="skip") == (
-        f"{path}:1: none of 2 rows can be used; here: 2 hash_ids for 16 input tokens; blocks of 512 tokens need 1\n"
+        f"{path}:1: none of 2 rows can be used; "
+        "here: 2 hash_ids for 16 input tokens; blocks of 512 tokens need 1\n"
         "  hint: all rows fit blocks of 8 tokens: set workload.block_tokens: 8"
     )
 

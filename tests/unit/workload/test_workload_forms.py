@@ -95,7 +95,8 @@ def test_each_source_becomes_a_workload_that_describes_itself():
         )
     ]
     assert told == [
-        "trace mooncake.jsonl (mooncake), arrivals spread within ticks of 3 s, 2 overlaid copies, at most 5 requests",
+        "trace mooncake.jsonl (mooncake), arrivals spread within ticks of 3 s, 2 overlaid copies, "
+        "at most 5 requests",
         "mooncake-conversation generator at 1400 req/s",
         "poisson arrivals at 10 req/s, fixed input and fixed output lengths",
     ]

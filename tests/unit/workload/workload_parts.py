@@ -1,4 +1,4 @@
-"""What the tests of the workload share: small traces, forms, and an LRU cache written to be obviously right."""
+"""What the tests of the workload share: small traces, and a cache written to be obviously right."""
 
 import gzip
 from collections import OrderedDict
