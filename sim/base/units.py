@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
+from typing import Literal, overload
 
 from sim.base.dimensions import DIMENSIONS, Dimension
 from sim.base.errors import ValueProblem, listed, suggest
@@ -20,6 +21,7 @@ Value = int | float
 LARGEST = 10**30  # far above any quantity of a cluster in inner units
 LARGEST_EXPONENT = 400  # decimal exponents that a float can have; more would only cost memory
 LONGEST_TEXT = 80
+EXACT = Context(prec=1000)
 QUANTITY = re.compile(
     r"\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?)(?P<space>\s*)(?P<unit>\S.*)?"
 )
@@ -70,6 +72,17 @@ class UnitError(ValueProblem):
     """A text that is not a quantity of the wanted dimension; says what would be."""
 
 
+@overload
+def parse(text: str, dimension: Literal["time", "size"]) -> int: ...
+@overload
+def parse(
+    text: str,
+    dimension: Literal[
+        "rate", "frequency", "clock", "fraction", "compute", "power", "energy", "length", "count"
+    ],
+) -> float: ...
+@overload
+def parse(text: str, dimension: str) -> Value: ...
 def parse(text: str, dimension: str) -> Value:
     """The inner value of a quantity, such as `parse("1.2 us", "time") == 1_200_000`."""
     wanted = DIMENSIONS[dimension]
@@ -195,9 +208,9 @@ def decimal_text(number: Fraction) -> str:
     while number.denominator != 1 and power < LARGEST_EXPONENT:
         number *= 10
         power += 1
-    digits = Decimal(round(number)).scaleb(-power)
+    digits = Decimal(round(number)).scaleb(-power, context=EXACT)
     if digits and not -7 <= digits.adjusted() <= 17:
-        digits = digits.normalize()
+        digits = digits.normalize(EXACT)
         return f"{digits:E}".replace("E+", "e").replace("E", "e")
     return f"{digits:f}"
 

@@ -14,9 +14,13 @@ from sim.base.errors import ValueProblem
 from sim.config import scalars
 from sim.config.form import Form
 
+PLAIN = "tag:yaml.org,2002:str"
+
 
 class Writer(yaml.SafeDumper):
-    """Writes words so that sim.config.scalars reads the same ones."""
+    """Writes words so that sim.config.scalars reads the same ones; has no opinion of its own about them."""
+
+    yaml_implicit_resolvers = {}  # noqa: RUF012 - PyYAML's own name and type
 
     def ignore_aliases(self, data: object) -> bool:
         """Write equal values out instead of referring to the first."""
@@ -26,19 +30,20 @@ class Writer(yaml.SafeDumper):
 def write_text(writer: Writer, text: str) -> yaml.ScalarNode:
     """A text: in quotes where it would be read as something else without."""
     try:
-        is_plain = scalars.resolve(text) == text
+        is_plain = text != "" and scalars.resolve(text) == text
     except ValueProblem:
         is_plain = False
-    return writer.represent_scalar("tag:yaml.org,2002:str", text, style=None if is_plain else "'")
+    return writer.represent_scalar(PLAIN, text, style=None if is_plain else "'")
 
 
 def write_number(writer: Writer, number: float) -> yaml.ScalarNode:
-    """A number in its shortest exact form."""
-    return writer.represent_scalar("tag:yaml.org,2002:float", repr(number))
+    """A number, or true and false, in the shortest exact form."""
+    return writer.represent_scalar(PLAIN, repr(number).lower())
 
 
 Writer.add_representer(str, write_text)
-Writer.add_representer(float, write_number)
+for kind in (bool, int, float):
+    Writer.add_representer(kind, write_number)
 
 
 def dump(form: Form, relative_to: Path | str) -> str:

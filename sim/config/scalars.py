@@ -31,7 +31,7 @@ def resolve(text: str) -> Scalar:
     if OCTAL.fullmatch(text):
         raise ValueProblem(
             f"{text} starts with a zero, which some read as octal",
-            f"write {text.lstrip('+-0') or '0'} for the number, or '{text}' in quotes for text",
+            f"write {int(text)} for the number, or '{text}' in quotes for text",
         )
     if not NUMBER.fullmatch(text):
         return text

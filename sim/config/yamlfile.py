@@ -19,7 +19,7 @@ from sim.config.marks import Mark, Node, Scalar, Source
 from sim.config.paths import boundary
 
 LARGEST_FILE_BYTES = 4_000_000
-MOST_NODES = 50_000
+MOST_NODES = 20_000
 DEEPEST = 60
 STANDARD = "tag:yaml.org,2002:"
 TOO_DEEP = ("nested too deeply", "write fewer levels; no form has more than a few")
