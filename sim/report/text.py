@@ -68,7 +68,9 @@ def _latencies(figures: Figures) -> Iterator[Line]:
     for line in lines[1:]:
         yield [(f"  {line.rstrip()}", "")]
     has_weak = any(words.WEAK in cell for row in rows for cell in row)
-    yield [(f"  {words.counts(figures)}" + " · * fewer than 10 samples beyond" * has_weak, "dim")]
+    yield [(f"  {words.counts(figures)}", "dim")]
+    if has_weak:
+        yield [("  * fewer than 10 samples beyond", "dim")]
 
 
 def _replicas(figures: Figures) -> Iterator[Line]:
@@ -105,12 +107,9 @@ def _saved(figures: Figures, saved_as: str | None) -> Iterator[Line]:
     if saved_as is None:
         yield [(spent, "dim")]
         return
-    yield [("saved ", ""), (f"{saved_as}/", "bold"), (f"   {spent}", "dim")]
-    yield [
-        ("next: ", "dim"),
-        (f"sim run {saved_as}", ""),
-        ("  repeats it · the latency CDF is cdf.png in it", "dim"),
-    ]
+    yield [("saved ", ""), (f"{saved_as}/", "bold")]
+    yield [("next  ", ""), (f"sim run {saved_as}", "bold"), ("   repeats it", "dim")]
+    yield [(f"      cdf.png in it shows the latencies · {spent}", "dim")]
 
 
 def plain(line: Line) -> str:

@@ -85,7 +85,8 @@ def _unended(measured: Measured, outcome: Outcome) -> Iterator[Advice]:
             f"{reason} ({whole(n)})" for reason, n in sorted(outcome.rejected_reasons.items())
         )
         yield Advice(
-            f"{whole(rejected)} requests were rejected" + (f": {reasons}" if reasons else ""),
+            f"{whole(rejected)} of {whole(requests)} requests were rejected"
+            + (f": {reasons}" if reasons else ""),
             "see the rows of requests.parquet with status `rejected`",
         )
 

@@ -119,5 +119,6 @@ def _lines(figures: Figures) -> Iterator[str]:
     for entry in figures["slo"]:
         yield f"{words.mark(entry['is_met'])} {words.verdict(entry)}"
     yield f"  goodput {words.goodput(figures)}"
-    yield from words.aligned([["", "", *STATISTICS], *words.latency_table(figures)])
+    table = words.aligned([["", "", *STATISTICS], *words.latency_table(figures)])
+    yield from (line.rstrip() for line in table)
     yield words.counts(figures)

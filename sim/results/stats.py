@@ -85,9 +85,9 @@ class Distribution:
 
 def distribution(values: NDArray[Any], weights: NDArray[np.int64] | None = None) -> Distribution:
     """Values, each as often as its weight says (once without weights); NaN is left out."""
-    known = ~np.isnan(values)
-    kept = values[known].astype(np.float64)
-    counts = np.ones(len(kept), dtype=np.int64) if weights is None else weights[known]
+    counts = np.ones(len(values), dtype=np.int64) if weights is None else weights
+    is_there = ~np.isnan(values) & (counts > 0)
+    kept, counts = values[is_there].astype(np.float64), counts[is_there]
     order = np.argsort(kept, kind="stable")
     return Distribution(kept[order], np.cumsum(counts[order], dtype=np.int64))
 

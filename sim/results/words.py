@@ -102,10 +102,12 @@ def counts(figures: Figures) -> str:
     """How many requests the figures rest on, and what became of the others."""
     measured, finished = figures["requests_measured"], figures["requests_finished"]
     others = [
-        f"{count:n}".replace(",", " ") + f" {status.replace('_', ' ')}"
+        f"{whole(count)} {status.replace('_', ' ')}"
         for status in ("unfinished", "rejected", "timed_out", "cancelled", "failed")
         if (count := figures[f"requests_{status}"])
     ]
+    if not measured:
+        return "no request measured"
     fate = "all finished" if not others else f"{whole(finished)} finished, {', '.join(others)}"
     return f"{whole(measured)} requests measured, {fate}"
 

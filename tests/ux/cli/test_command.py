@@ -1,0 +1,342 @@
+"""The command as a user meets it: output where it belongs, exit codes that tell the truth."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import results_parts as parts
+
+from sim.base.errors import Advice, SimulationError
+from sim.cli import check, main, run
+from sim.results.run import Run
+from sim.results.store import RUN_FILES
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def command(*words, cwd=REPOSITORY, **environment):
+    """The command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "sim", *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": f"{REPOSITORY}:{os.environ.get('PYTHONPATH', '')}"} | environment,
+    )
+
+
+def test_help_lists_the_verbs_and_no_noise():
+    found = command("--help")
+    assert (found.returncode, found.stderr) == (0, "")
+    verbs = [
+        line.split()[0]
+        for line in found.stdout.split("Commands:\n")[1].splitlines()
+        if line.startswith("  ") and line.strip()
+    ]
+    assert verbs[:6] == ["run", "check", "list", "schema", "new", "trace"]
+    assert "--install-completion" not in found.stdout
+
+
+@pytest.mark.parametrize("verb", ["run", "check", "list", "schema", "new"])
+def test_every_verb_explains_itself(verb):
+    found = command(verb, "--help")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert f"Usage: sim {verb}" in found.stdout
+
+
+def test_help_and_lists_import_nothing_slow():
+    code = (
+        "import sys; from sim.cli import main; codes = [main(words.split()) for words in sys.argv[1:]]; "
+        "slow = {'numpy', 'pandas', 'pyarrow', 'matplotlib', 'networkx', 'rich'} & set(sys.modules); "
+        "print(codes, slow, file=sys.stderr)"
+    )
+    words = [
+        "--help",
+        "list gpus",
+        "list nodes",
+        "list links",
+        "list models",
+        "list engines",
+        "list topologies",
+        "list routers",
+        "list readers",
+    ]
+    found = subprocess.run(
+        [sys.executable, "-c", code, *words], check=True, capture_output=True, text=True, cwd=REPOSITORY
+    )
+    assert found.stderr == f"{[0] * len(words)} set()\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "stderr"),
+    [
+        (["rnu"], "No such command 'rnu'. Did you mean 'run'?"),
+        (["run", "--sett", "x"], "No such option: --sett (Possible options: --set)"),
+        (["run"], "Missing argument 'SCENARIO'."),
+        (["list", "gpuz"], "unknown list 'gpuz'\n  hint: did you mean 'gpus'?\n"),
+        (["list", "gpus", "b20"], "unknown GPU 'b20'\n  hint: did you mean 'b200'?\n"),
+        (["schema", "sceario"], "unknown form 'sceario'\n  hint: did you mean 'scenario'?\n"),
+        (["run", "nowhere.yaml"], "nowhere.yaml"),
+        (
+            ["run", "tests"],
+            "tests: a folder, but not of a run\n  hint: name a scenario file, or the folder of a saved run\n",
+        ),
+        (["trace", "info", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["trace", "get", "mooncake-conversatoin"], "did you mean 'mooncake-conversation'?"),
+        (["check", "nowhere.yaml"], "nowhere.yaml: No such file or directory\n"),
+    ],
+)
+def test_a_mistake_of_the_user_ends_with_2_and_a_remedy(words, stderr):
+    found = command(*words)
+    assert found.returncode == 2
+    assert found.stdout == ""
+    assert stderr in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_lists_name_what_the_catalogue_has():
+    assert command("list", "gpus").stdout.startswith("h100  NVIDIA H100")
+    assert "least_loaded  The replica with the fewest outstanding tokens" in command("list", "routers").stdout
+    assert "topologies/b200-4000-ib-ndr.yaml" in command("list", "topologies").stdout
+
+
+def test_an_entry_is_shown_with_its_sources():
+    found = command("list", "gpus", "b200").stdout
+    assert found.startswith("b200: NVIDIA B200")
+    assert "[primary: " in found
+
+
+@pytest.mark.parametrize(("form", "key"), [("scenario", "pools"), ("topology", "fabric")])
+def test_schema_is_json_of_the_form(form, key):
+    schema = json.loads(command("schema", form).stdout)
+    assert key in schema["properties"]
+    assert "extends" in schema["properties"]
+    assert ("variants" in schema["properties"]) is (form == "scenario")
+
+
+def test_new_makes_a_study_once(tmp_path):
+    made = command("new", str(tmp_path / "study"))
+    assert made.returncode == 0
+    assert sorted(path.name for path in (tmp_path / "study").iterdir()) == [
+        "README.md",
+        "scenario.yaml",
+        "topology.yaml",
+    ]
+    (tmp_path / "study" / "scenario.yaml").write_text("mine")
+    again = command("new", str(tmp_path / "study"))
+    assert (again.returncode, again.stdout) == (2, "")
+    assert again.stderr.splitlines() == [
+        f"{tmp_path}/study: already there and not empty",
+        "  hint: name a new folder; nothing is overwritten",
+    ]
+    assert (tmp_path / "study" / "scenario.yaml").read_text() == "mine"
+
+
+def test_trace_info_counts_what_is_in_a_file(tmp_path):
+    rows = [
+        {"timestamp": 1000 * i, "input_length": 1024, "output_length": 5, "hash_ids": [0, i], "tag": 1}
+        for i in range(11)
+    ]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n{broken\n")
+    found = command("trace", "info", str(tmp_path / "t.jsonl"), "--json")
+    assert found.returncode == 0
+    figures = json.loads(found.stdout)
+    assert (figures["requests"], figures["bad_rows"], figures["span_s"]) == (11, 1, 10.0)
+    assert figures["blocks"] == 22
+    assert figures["reused_fraction"] == 11 / 22  # block 0 ten times, and once within the first request
+    assert figures["extra"] == ["tag"]
+    screen = command("trace", "info", str(tmp_path / "t.jsonl"))
+    assert "  11 requests in 10.0 s, 1.10 requests/s\n  22 blocks, 50 % seen before\n" in screen.stdout
+    assert "! 1 row cannot be used, first line 12: " in screen.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    found = subprocess.run(
+        f"{sys.executable} -m sim schema scenario | head -1",
+        shell=True,
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=REPOSITORY,
+    )
+    assert (found.stdout, found.stderr) == ("{\n", "")
+
+
+SCENARIO = """\
+sim: 1
+name: chat
+topology: topology.yaml
+model: {name: llama-3.1-70b}
+pools:
+  - {name: prefill, role: prefill, replicas: 1}
+  - {name: decode, role: decode, replicas: 1}
+workload:
+  arrivals: {kind: poisson, rate: 1 req/s}
+  input: {kind: fixed, tokens: 10}
+  output: {kind: fixed, tokens: 10}
+run: {duration: 1 min}
+slo: [ttft p90 < 500 ms]
+"""
+
+
+@pytest.fixture
+def engine(tmp_path, monkeypatch):
+    """A scenario in an empty folder, and an engine of which the test says what it does."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chat.yaml").write_text(SCENARIO)
+    monkeypatch.setattr(check.checks, "check", lambda scenario: [])
+
+    def will(play):
+        monkeypatch.setattr(run.api, "run", play)
+
+    return will
+
+
+def answer(ttft_ms=100, **outcome):
+    """An engine that finishes some requests, all as fast."""
+
+    def play(scenario, sink, progress):
+        columns = parts.request_columns(20)
+        columns["first_token_ps"] = columns["arrived_ps"] + ttft_ms * parts.MS
+        sink.requests(columns, [()] * 20)
+        return Run.from_sink(sink, parts.outcome(**outcome), scenario)
+
+    return play
+
+
+def test_a_good_run_is_shown_and_saved(engine, capsys):
+    engine(answer())
+    assert main(["run", "chat.yaml"]) == 0
+    out, err = capsys.readouterr()
+    (folder,) = Path("runs").iterdir()
+    assert "✓ ttft p90    100 ms < 500 ms\n" in out
+    assert f"saved {folder}/" in out
+    assert err == ""
+    assert sorted(path.name for path in folder.iterdir()) == sorted(RUN_FILES)
+
+
+def test_a_missed_slo_is_1(engine, capsys):
+    engine(answer(ttft_ms=700))
+    assert main(["run", "chat.yaml"]) == 1
+    assert "✗ ttft p90    700 ms < 500 ms\n" in capsys.readouterr().out
+
+
+def test_json_is_all_of_stdout(engine, capsys):
+    engine(answer())
+    assert main(["run", "chat.yaml", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["ttft_s"]["p50"] == pytest.approx(0.1)
+    assert json.loads((Path(figures["folder"]) / "summary.json").read_text()) == {
+        k: v for k, v in figures.items() if k != "folder"
+    }
+
+
+def test_overrides_reach_the_run_and_its_provenance(engine, capsys):
+    engine(answer())
+    assert (
+        main(["run", "chat.yaml", "--set", "slo=[ttft p90 < 50 ms]", "--set", "run.seed=3", "--out", "mine"])
+        == 1
+    )
+    provenance = json.loads(Path("mine/provenance.json").read_text())
+    assert provenance["overrides"] == ["--set slo=[ttft p90 < 50 ms]", "--set run.seed=3"]
+    assert provenance["seed"] == 3
+    assert "ttft p90 < 50 ms" in Path("mine/scenario.yaml").read_text()
+
+
+def test_an_out_that_is_full_ends_with_2_before_anything_runs(engine, capsys):
+    engine(lambda *_, **__: pytest.fail("it ran"))
+    Path("mine").mkdir()
+    Path("mine/notes.txt").write_text("")
+    assert main(["run", "chat.yaml", "--out", "mine"]) == 2
+    assert capsys.readouterr().err.startswith("--out: mine is not empty\n")
+
+
+def test_an_interrupted_run_is_saved_and_ends_with_130(engine, capsys):
+    engine(answer(interrupted=True))
+    assert main(["run", "chat.yaml"]) == 130
+    (folder,) = Path("runs").iterdir()
+    assert folder.name.endswith("-partial")
+    assert "! interrupted: the figures are of the part that was simulated" in capsys.readouterr().out
+
+
+def test_interrupted_before_there_is_anything_to_save(engine, capsys):
+    def play(scenario, sink, progress):
+        raise KeyboardInterrupt
+
+    engine(play)
+    assert main(["run", "chat.yaml"]) == 130
+    assert list(Path("runs").iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [SimulationError("a request was lost"), ZeroDivisionError("x")])
+def test_our_bug_is_3_and_leaves_a_folder_to_report(engine, capsys, error):
+    def play(scenario, sink, progress):
+        raise error
+
+    engine(play)
+    assert main(["run", "chat.yaml"]) == 3
+    err = capsys.readouterr().err
+    assert err.startswith("kept for your report: runs/chat-failed/\n")
+    assert "this is a bug in the simulator: please report it with the run folder" in err
+    assert "Traceback" not in err
+    assert "Traceback" in Path("runs/chat-failed/error.txt").read_text()
+    assert sorted(path.name for path in Path("runs").iterdir()) == ["chat-failed"]
+
+
+def test_debug_shows_the_traceback(engine, capsys):
+    engine(lambda *_, **__: 1 // 0)
+    assert main(["run", "chat.yaml", "--debug"]) == 3
+    assert "ZeroDivisionError" in capsys.readouterr().err.split("Traceback")[1]
+
+
+def test_mistakes_found_by_checks_end_with_2(engine, capsys, monkeypatch):
+    engine(lambda *_, **__: pytest.fail("it ran"))
+    monkeypatch.setattr(
+        check.checks,
+        "check",
+        lambda scenario: [scenario.document.error("model.name", "unknown model", "did you mean it?")],
+    )
+    assert main(["run", "chat.yaml"]) == 2
+    assert capsys.readouterr().err.startswith("chat.yaml:4:9: model.name: unknown model\n")
+    assert not Path("runs").exists()
+
+
+def test_doubts_go_to_stderr_and_stop_nothing(engine, capsys, monkeypatch):
+    engine(answer())
+    monkeypatch.setattr(check.checks, "check", lambda scenario: [Advice("it is odd", "change it")])
+    assert main(["run", "chat.yaml"]) == 0
+    assert capsys.readouterr().err == "! it is odd\n  advice: change it\n"
+
+
+def test_errors_of_a_file_end_with_2(engine, capsys):
+    engine(lambda *_, **__: pytest.fail("it ran"))
+    Path("bad.yaml").write_text(SCENARIO.replace("replicas: 1", "replicsa: 1"))
+    assert main(["run", "bad.yaml"]) == 2
+    assert "bad.yaml:6:36: pools.0.replicsa: unknown key" in capsys.readouterr().err
+
+
+def test_a_folder_repeats_its_run_and_says_that_it_is_the_same(engine, capsys):
+    engine(answer())
+    main(["run", "chat.yaml"])
+    (folder,) = Path("runs").iterdir()
+    before = (folder / "provenance.json").read_bytes()
+    capsys.readouterr()
+    assert main(["run", str(folder)]) == 0
+    assert f"✓ the digest matches that of {folder}\n" in capsys.readouterr().out
+    assert (folder / "provenance.json").read_bytes() == before
+
+
+def test_a_folder_whose_run_differs_says_so_and_ends_with_1(engine, capsys):
+    engine(answer())
+    main(["run", "chat.yaml"])
+    (folder,) = Path("runs").iterdir()
+    engine(answer(ttft_ms=120))
+    capsys.readouterr()
+    assert main(["run", str(folder)]) == 1
+    assert f"✗ the digest differs from that of {folder}: " in capsys.readouterr().out
