@@ -133,6 +133,7 @@ class Conversations:
         self.shape = shape
         self.rate_per_s = rate_per_s
         self.until_ps = LONGEST_PS if until_ps is None else until_ps
+        self.chances = shape.chances
         self.draws = Draws(shape, streams)
         self.random = streams.stream("workload.conversation.sessions")
         self.next_ids = SESSION_IDS
@@ -162,7 +163,7 @@ class Conversations:
         for _ in range(sessions):
             session = self._begin()
             session.output_tokens = int(next(self.draws.output))
-            while self._goes_on(session):
+            while self._goes_on(session, self.shape.length_class(session.input_tokens)):
                 self._write_next(session)
                 session.output_tokens = int(next(self.draws.output))
                 turns.append((session.input_tokens, session.turn))
@@ -190,20 +191,21 @@ class Conversations:
     def _send(self, number: int, at_ps: int, session: Session) -> Request:
         """Make the request of the session's present turn, and put down when the next one comes, if any."""
         session.output_tokens = int(next(self.draws.output))
-        if self._goes_on(session):
-            gap_s = next(self.draws.gap_s[self.shape.length_class(session.input_tokens)])
-            next_ps = at_ps + int(gap_s * PS_PER_S)
+        group = self.shape.length_class(session.input_tokens)
+        if self._goes_on(session, group):
+            next_ps = at_ps + int(next(self.draws.gap_s[group]) * PS_PER_S)
             if next_ps < self.until_ps:
                 heapq.heappush(self.waiting, (next_ps, number, session))
         return Request(number, at_ps, session.input_tokens, session.output_tokens, session.blocks())
 
-    def _goes_on(self, session: Session) -> bool:
-        """Decide whether a turn is followed by another."""
+    def _goes_on(self, session: Session, group: int) -> bool:
+        """Decide whether a turn with a prompt of this class is followed by another."""
         if session.turn == MOST_TURNS or (
             session.turn == 1 and session.input_tokens < self.shape.one_shot_below_tokens
         ):
             return False
-        return next(self.draws.uniform) < self.shape.continues(session.turn, session.input_tokens)
+        by_class = self.chances[min(session.turn, len(self.chances)) - 1]
+        return next(self.draws.uniform) < by_class[group]
 
     def _write_next(self, session: Session) -> None:
         """Write the next prompt: the last one extended, or edited so that only its first blocks stay."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 import numpy as np
@@ -39,10 +39,13 @@ class ConversationShape:
     edit_kept_quantiles: Sequence[float]
     edit_ratio_quantiles: Sequence[float]
 
-    def continues(self, turn: int, input_tokens: int) -> float:
-        """Return the chance that a turn (from 1) with a prompt of this length is followed by another."""
-        by_turn = self.continued_by_turn[min(turn, len(self.continued_by_turn)) - 1]
-        return min(by_turn * self.continued_by_class[self.length_class(input_tokens)], 1.0)
+    @cached_property
+    def chances(self) -> Sequence[Sequence[float]]:
+        """Chances that a turn is followed by another: by turn (the last for all later ones), by class."""
+        return [
+            [min(by_turn * by_class, 1.0) for by_class in self.continued_by_class]
+            for by_turn in self.continued_by_turn
+        ]
 
     def length_class(self, input_tokens: int) -> int:
         """Return the class of a prompt length."""
