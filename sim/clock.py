@@ -67,8 +67,15 @@ class Clock(Environment):
         return moment
 
     def ring(self, moment: Moment, rank: int) -> None:
-        """Let an event happen now, in its rank among the events of this instant."""
-        heappush(self._queue, (self._now, rank, next(self._eid), moment))
+        """Let an event happen now, in its rank among the events of this instant.
+
+        Where nothing else is due at this instant that is at once, which saves a way through the heap.
+        """
+        queue = self._queue
+        if queue and queue[0][0] == self._now:
+            heappush(queue, (self._now, rank, next(self._eid), moment))
+        else:
+            moment.fire()
 
     def move(self, moment: Moment, at_ps: int, rank: int) -> Moment:
         """Replace a scheduled event by one at another instant, which whoever waits now waits for.

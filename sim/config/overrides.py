@@ -123,7 +123,7 @@ class Override:
     @classmethod
     def of_value(cls, key: str, value: object) -> Override:
         """A Python value."""
-        return cls(f"replace {key}={value}", key, value, is_text=False)
+        return cls(f"replace {' '.join(f'{key}={value}'.split())}", key, value, is_text=False)
 
     def node(self, errors: list[ConfigError]) -> Node | None:
         """The value; None, with the mistake noted, where there is none."""

@@ -42,12 +42,22 @@ class Serving:
         self.last_arrival_ps = 0
 
     def offer(self, requests: Iterable[Request]) -> Generator[Event, None, None]:
-        """Let requests arrive at their instants."""
+        """Let requests arrive at their instants.
+
+        The next arrival is on the clock before a request is taken in: whoever decides at this instant can
+        see whether another one arrives at it.
+        """
         clock = self.clock
-        for request in requests:
-            yield clock.at(request.arrived_ps, ARRIVAL + request.id)
-            self.last_arrival_ps = request.arrived_ps
-            self.accept(request)
+        coming = iter(requests)
+        request = next(coming, None)
+        arrival = clock.at(request.arrived_ps, ARRIVAL + request.id) if request else None
+        while request and arrival:
+            yield arrival
+            arrived, request = request, next(coming, None)
+            if request:
+                arrival = clock.at(request.arrived_ps, ARRIVAL + request.id)
+            self.last_arrival_ps = arrived.arrived_ps
+            self.accept(arrived)
         self.offered.fire()
 
     def accept(self, request: Request) -> None:

@@ -199,7 +199,7 @@ class DecodeReplica:
         """Account for the steps of the segment, and let go of the sequences that are done."""
         segment, running, now = self._segment, self._running, self.clock.now
         batch, steps = len(running), segment.steps
-        self.pool.log.segment_rows.append(
+        self.pool.log.segment(
             (
                 self.number,
                 segment.started_ps,
@@ -227,7 +227,7 @@ class DecodeReplica:
         self.requests += 1
         self.free_pages += job.kv_pages
         self._grant()
-        self.pool.loads.add(self.number, -tokens)
+        self.pool.loads.done(self.number, tokens)
         self.pool.finished(job)
 
     def _grant(self) -> None:

@@ -1,12 +1,13 @@
 """How many tokens each replica still has to work through, and who has the fewest.
 
-The least loaded is found without looking at all replicas: a heap holds (load, last chosen, replica), a new
-entry for each change; entries that are out of date are dropped when they come up.
+The least loaded is found without looking at all replicas, in a heap of (load, last chosen, replica). An entry
+may say less than the truth: it is put right when it comes up. It never says more, because a load that
+falls gets a new entry at once; what is left of the old one is dropped when it comes up.
 """
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 
 
 class Loads:
@@ -17,27 +18,35 @@ class Loads:
         self.chosen_at = [0] * replicas
         self._choices = 0
         self._heap = [(0, 0, replica) for replica in range(replicas)]
+        self._newest = list(self._heap)
 
     def least(self) -> int:
         """The replica with the fewest outstanding tokens; ties go to the one chosen longest ago."""
-        heap, tokens, chosen_at = self._heap, self.tokens, self.chosen_at
+        heap, newest = self._heap, self._newest
         while True:
-            load, chosen, replica = heap[0]
-            if tokens[replica] == load and chosen_at[replica] == chosen:
+            entry = heap[0]
+            replica = entry[2]
+            if newest[replica] is not entry:
+                heappop(heap)
+                continue
+            now = (self.tokens[replica], self.chosen_at[replica], replica)
+            if now == entry:
                 return replica
-            heappop(heap)
+            newest[replica] = now
+            heapreplace(heap, now)
 
     def choose(self, replica: int, tokens: int) -> None:
         """Give a replica work, as the most recent choice."""
         self._choices += 1
         self.chosen_at[replica] = self._choices
-        self.add(replica, tokens)
+        self.tokens[replica] += tokens
 
-    def add(self, replica: int, tokens: int) -> None:
-        """Change the load of a replica; done work is negative."""
-        load = self.tokens[replica] = self.tokens[replica] + tokens
+    def done(self, replica: int, tokens: int) -> None:
+        """Take finished work off a replica."""
+        load = self.tokens[replica] = self.tokens[replica] - tokens
+        entry = self._newest[replica] = (load, self.chosen_at[replica], replica)
         heap = self._heap
-        heappush(heap, (load, self.chosen_at[replica], replica))
+        heappush(heap, entry)
         if len(heap) > 64 + 8 * len(self.tokens):
-            self._heap = [(t, c, i) for i, (t, c) in enumerate(zip(self.tokens, self.chosen_at, strict=True))]
+            self._heap = list(self._newest)
             heapify(self._heap)

@@ -131,14 +131,14 @@ class Meter:
         for i, link in enumerate(self.serving.fabric.described):
             could = link.capacity_bytes_per_s * every_ps / PS_PER_S
             did = carried[i] - before[i]
-            used = did / could
+            used = did / could if could else 0.0
             self.peaks[i] = max(self.peaks[i], used)
             total_did, total_could, most = totals.get(link.kind, (0.0, 0.0, 0.0))
             totals[link.kind] = (total_did + did, total_could + could, max(most, used))
         self._carried = list(carried)
         for kind, (did, could, most) in totals.items():
             note = self._noter("links", kind)
-            note("used_fraction", did / could)
+            note("used_fraction", did / could if could else 0.0)
             note("busiest_fraction", most)
 
     def _noter(self, kind: str, name: str) -> Callable[[str, float], None]:

@@ -140,7 +140,7 @@ class PrefillReplica:
     def _finish(self, job: Job, new_tokens: int) -> None:
         assert job.lease is not None
         self.memory.publish(job.lease)
-        self.pool.loads.add(self.number, -job.estimate_tokens)
+        self.pool.loads.done(self.number, job.estimate_tokens)
         self.requests += 1
         self.tokens += new_tokens
         job.computed_ps = self.clock.now

@@ -24,7 +24,7 @@ def warm(pool: PrefillPool, history: Iterable[Request]) -> int:
         now = request.arrived_ps
         while working and working[0][0] <= now:
             _, number, tokens = heappop(working)
-            loads.add(number, -tokens)
+            loads.done(number, tokens)
         number = pool.choose(request, pool.view)
         memory = pool.replicas[number].memory
         cached = min(memory.cached(request.blocks) * pool.block_tokens, request.input_tokens - 1)
@@ -35,5 +35,5 @@ def warm(pool: PrefillPool, history: Iterable[Request]) -> int:
         memory.keep(request.blocks)
         fed += 1
     for _, number, tokens in working:
-        loads.add(number, -tokens)
+        loads.done(number, tokens)
     return fed

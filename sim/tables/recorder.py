@@ -6,6 +6,7 @@ that a long run does not grow: the sink decides whether a chunk stays in memory 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -64,43 +65,46 @@ class MemorySink:
 
 
 class Recorder:
-    """Append-only; its lists are public because the hot path appends to them directly."""
+    """Append-only. Integers go one after the other into flat arrays, a row at a time."""
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
-        self.request_rows: list[tuple[int, ...]] = []
-        self.block_rows: list[Sequence[int]] = []
-        self.segment_rows: list[tuple[int, ...]] = []
-        self.sample_rows: list[tuple[int, str, str, str, float]] = []
+        self._requests = array("q")
+        self._blocks: list[Sequence[int]] = []
+        self._segments = array("q")
+        self._samples: list[tuple[int, str, str, str, float]] = []
 
     def request(self, row: tuple[int, ...], blocks: Sequence[int]) -> None:
-        """Record a request that has come to its end."""
-        self.request_rows.append(row)
-        self.block_rows.append(blocks)
-        if len(self.request_rows) >= CHUNK_ROWS:
+        """Record a request that has come to its end: a row of REQUEST_COLUMNS and its block ids."""
+        self._requests.extend(row)
+        self._blocks.append(blocks)
+        if len(self._blocks) >= CHUNK_ROWS:
             self.flush()
+
+    def segment(self, row: tuple[int, ...]) -> None:
+        """Record a decode segment: a row of SEGMENT_COLUMNS."""
+        self._segments.extend(row)
 
     def sample(self, at_ps: int, kind: str, name: str, metric: str, value: float) -> None:
         """Record one reading."""
-        self.sample_rows.append((at_ps, kind, name, metric, value))
+        self._samples.append((at_ps, kind, name, metric, value))
 
     def flush(self) -> None:
         """Hand everything recorded so far to the sink."""
-        if self.request_rows:
-            self.sink.requests(columns_of(self.request_rows, REQUEST_COLUMNS), self.block_rows)
-        if self.segment_rows:
-            self.sink.segments(columns_of(self.segment_rows, SEGMENT_COLUMNS))
-        if self.sample_rows:
-            self.sink.samples(self.sample_rows)
-        self.request_rows, self.block_rows = [], []
-        self.sample_rows = []
-        self.segment_rows.clear()  # decode replicas hold on to this list
+        if self._blocks:
+            self.sink.requests(columns_of(self._requests, REQUEST_COLUMNS), self._blocks)
+        if self._segments:
+            self.sink.segments(columns_of(self._segments, SEGMENT_COLUMNS))
+        if self._samples:
+            self.sink.samples(self._samples)
+        self._requests, self._segments = array("q"), array("q")
+        self._blocks, self._samples = [], []
 
 
-def columns_of(rows: list[tuple[int, ...]], names: Sequence[str]) -> dict[str, Integers]:
-    """Rows of integers as one array per column."""
-    table = np.array(rows, dtype=np.int64)
-    return {name: np.ascontiguousarray(table[:, i]) for i, name in enumerate(names)}
+def columns_of(values: array[int], names: Sequence[str]) -> dict[str, Integers]:
+    """Rows of integers, one after the other, as one array per column."""
+    table = np.frombuffer(values, dtype=np.int64).reshape(-1, len(names))
+    return {name: table[:, i].copy() for i, name in enumerate(names)}
 
 
 def joined(chunks: list[dict[str, Integers]], names: Sequence[str]) -> dict[str, Integers]:

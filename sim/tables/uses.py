@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LinkUse:
-    """One link of the flow network over the simulated time.
+    """One link of the flow network over the measured window.
 
     `capacity_bytes_per_s` is what the link can carry (efficiency included), `carried_bytes` what it did.
     `peak_fraction` is the largest load over capacity of any sampling interval.
@@ -22,7 +22,7 @@ class LinkUse:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaUse:
-    """One replica over the simulated time: `busy_ps` is time with work in the engine."""
+    """One replica over the measured window: `busy_ps` is time with work in the engine."""
 
     id: int
     name: str
