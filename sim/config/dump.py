@@ -28,7 +28,9 @@ class Writer(yaml.SafeDumper):
 
 
 def write_text(writer: Writer, text: str) -> yaml.ScalarNode:
-    """A text: in quotes where it would be read as something else without."""
+    """A text: in quotes where it would be read as something else without, escaped where it cannot be seen."""
+    if not text.isprintable():
+        return writer.represent_scalar(PLAIN, text, style='"')
     try:
         is_plain = text != "" and scalars.resolve(text) == text
     except ValueProblem:

@@ -196,7 +196,10 @@ def test_replace_knows_what_model_copy_changed(study: Path) -> None:
 def test_later_checks_point_at_the_line(study: Path) -> None:
     document = load_scenario("chat.yaml", ["pools.prefill.tp=6"]).document
     assert str(document.error("pools.1.role", "no such role", "use another")) == (
-        "chat.yaml:8:5: pools.1.role: no such role\n   8 |     role: decode\n           ^\n  hint: use another"
+        "chat.yaml:8:5: pools.1.role: no such role\n"
+        "   8 |     role: decode\n"
+        "           ^\n"
+        "  hint: use another"
     )
     assert str(document.error("pools.decode.tp", "too many")).startswith(
         "chat.yaml:7:5: pools.decode.tp: too many"

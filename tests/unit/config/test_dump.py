@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sim.config.dump import dump
-from sim.config.load import load_scenario
+from sim.config.load import load_scenario, load_topology
 from sim.config.scenario import Scenario
 
+REPOSITORY = Path(__file__).parents[3]
 names = st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,10}", fullmatch=True)
 counts = st.integers(1, 10**6)
 times = st.integers(1, 8 * 10**18).map(lambda ps: f"{ps} ps")
@@ -68,6 +69,25 @@ def test_what_is_written_loads_as_an_equal_form(tmp_path: Path, values: dict[str
     file = tmp_path / "resolved.yaml"
     file.write_text(dump(scenario, tmp_path), encoding="utf-8", newline="")
     assert load_scenario(file) == scenario
+
+
+@pytest.mark.parametrize(
+    "file", sorted((REPOSITORY / "topologies").glob("*.yaml")), ids=lambda file: file.stem
+)
+def test_topologies_of_this_repository_load_again(file: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "resolved.yaml"
+    copy.write_text(dump(load_topology(file), tmp_path))
+    assert load_topology(copy) == load_topology(file)
+
+
+@pytest.mark.parametrize(
+    "file", sorted((REPOSITORY / "scenarios").glob("*.yaml")), ids=lambda file: file.stem
+)
+def test_scenarios_of_this_repository_load_again_in_every_variant(file: Path, tmp_path: Path) -> None:
+    for variant in (None, *load_scenario(file).document.variants):
+        copy = tmp_path / "resolved.yaml"
+        copy.write_text(dump(load_scenario(file, (), variant), tmp_path))
+        assert load_scenario(copy) == load_scenario(file, (), variant)
 
 
 def test_paths_are_relative_inside_the_repository_only(study: Path) -> None:
