@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,8 +25,6 @@ variants:
   large: {pools.decode.replicas: 8, run: {seed: 3}}
   slow: {router.policy: round_robin}
 """
-
-Write = Callable[[str, str], Path]
 
 
 @pytest.fixture
