@@ -1,0 +1,184 @@
+"""The engine, which jumps over decode steps, against a model that takes them one by one.
+
+Compared is everything that can be seen of a request: where it went, each phase, every token's time, and the
+order in which requests are done. Instants are coarse, so arrivals, ends of flows and step boundaries coincide.
+"""
+
+from collections import Counter
+from contextlib import contextmanager
+from random import Random
+
+import pytest
+from models.play import drawn_plan, drawn_requests, play
+from models.rebuild import rows, token_times
+from models.stepping import StepModel
+from models.wires import OwnWires, SharedWires
+
+from sim.tables.gaps import TokenGaps
+from sim.tables.schema import STATUSES
+
+
+def told(story):
+    """The row that a story of the naive model should leave behind."""
+    request = story.request
+    instants = [
+        request.arrived_ps,
+        request.arrived_ps,
+        story.prefill,
+        story.prefill,
+        story.computed,
+        story.reserved,
+        story.received,
+        story.decoding,
+        story.finished,
+    ]
+    for i in range(len(instants)):
+        if instants[i] is None:
+            instants[i] = story.finished if story.finished is not None else request.arrived_ps
+    phases = [after - before for before, after in zip(instants, instants[1:], strict=False)]
+    names = ("route", "queue", "kv_fetch", "prefill", "reserve", "transfer", "decode_queue", "decode")
+    return {
+        "request_id": request.id,
+        "status": STATUSES.index(story.status),
+        "cached_tokens": story.cached_tokens,
+        "first_token_ps": story.tokens[0] if story.tokens else -1,
+        "finished_ps": -1 if story.finished is None else story.finished,
+        "prefill_replica": -1 if story.prefill_replica is None else story.prefill_replica,
+        "decode_replica": -1 if story.decode_replica is None else story.decode_replica,
+        **{f"phase_{name}_ps": phase for name, phase in zip(names, phases, strict=True)},
+        "phase_preempted_ps": 0,
+        "phase_retry_ps": 0,
+    }
+
+
+def compare(plan, requests, engine_wires, naive_wires):
+    """Play both and compare; returns what happened, so that a test can see that something did."""
+    played = play(plan, requests, engine_wires)
+    naive = StepModel(plan, requests, naive_wires)
+    found = rows(played.requests)
+    assert [row["request_id"] for row in found] == naive.order
+    for row in found:
+        expected = told(naive.stories[row["request_id"]])
+        assert {name: row[name] for name in expected} == expected
+    times = token_times(found, rows(played.segments))
+    finished = {id: story for id, story in naive.stories.items() if story.status == "finished"}
+    assert times == {id: story.tokens for id, story in finished.items()}
+    assert len(finished) + sum(played.serving.rejected.values()) == len(requests)
+    return played, naive
+
+
+@contextmanager
+def seeded(seed):
+    """Say with which seed it went wrong."""
+    try:
+        yield
+    except Exception as wrong:
+        wrong.add_note(f"seed {seed}")
+        raise
+
+
+def drawn(seed, count=30):
+    dice = Random(seed)
+    prefills, decodes = dice.randint(1, 4), dice.randint(1, 4)
+    plan = drawn_plan(dice, (range(prefills), range(prefills, prefills + decodes)))
+    return plan, drawn_requests(dice, count, plan.block_tokens), dice.choice((0, 1, 10))
+
+
+@pytest.mark.parametrize("first_seed", range(0, 400, 50))
+def test_every_token_comes_when_one_step_after_the_other_brings_it(first_seed):
+    for seed in range(first_seed, first_seed + 50):
+        plan, requests, latency_ps = drawn(seed)
+        with seeded(seed):
+            compare(plan, requests, OwnWires(latency_ps), OwnWires(latency_ps))
+
+
+@pytest.mark.parametrize("first_seed", range(0, 60, 20))
+def test_every_token_where_transfers_share_links(first_seed):
+    for seed in range(first_seed, first_seed + 20):
+        dice = Random(seed)
+        prefills, decodes, groups = dice.randint(1, 3), dice.randint(1, 3), dice.randint(1, 2)
+        nodes = prefills + decodes - dice.randint(0, 1)  # where they overlap a handoff stays in its node
+        plan = drawn_plan(dice, (range(prefills), range(nodes - decodes, nodes)), groups)
+        requests = drawn_requests(dice, 25, plan.block_tokens)
+        wires = [SharedWires(nodes, groups, dice_latency, 1471 / 1024) for dice_latency in (3, 3)]
+        with seeded(seed):
+            compare(plan, requests, *wires)
+
+
+def test_the_drawn_scenarios_have_what_is_hard():
+    """Ties, full batches, memory too short on both sides, rejections, reuse, segments cut short."""
+    seen = Counter()
+    for seed in range(100):
+        plan, requests, latency_ps = drawn(seed)
+        played, naive = compare(plan, requests, OwnWires(latency_ps), OwnWires(latency_ps))
+        stories = naive.stories.values()
+        boundaries = {(story.decode_replica, at) for story in stories for at in story.tokens[1:]}
+        seen["arrival on a boundary"] += any(
+            (story.decode_replica, story.received) in boundaries for story in stories
+        )
+        seen["arrivals at once"] += len({request.arrived_ps for request in requests}) < len(requests)
+        seen["full batch"] += plan.decode.max_sequences in played.segments["batch"]
+        seen["waits for decode memory"] += any(played.requests["phase_reserve_ps"] > 0)
+        seen["waits for the batch"] += any(played.requests["phase_decode_queue_ps"] > 60)
+        seen["rejected"] += bool(played.serving.rejected)
+        seen["reused"] += any(played.requests["cached_tokens"] > 0)
+        seen["one token, by prefill"] += plan.first_token_by_prefill and any(
+            story.decode_replica is None and story.finished for story in stories
+        )
+        seen["many steps at once"] += any(played.segments["steps"] > 5)
+        seen["growing steps"] += any(played.segments["step_growth_ps"] > 0)
+        seen["equal steps"] += any(played.segments["step_growth_ps"] == 0)
+        seen["prompts batched"] += len(set(zip(*_batches(played), strict=True))) < len(naive.order)
+        seen["prefill memory stops admission"] += _stopped_by_memory(plan, stories)
+    assert len(seen) == 13
+    assert min(seen.values()) >= 10, seen
+
+
+def test_gaps_between_tokens_are_those_of_the_steps():
+    """The gaps counted from segments are, one for one, those between the tokens of measured requests."""
+    for seed in range(40):
+        plan, requests, latency_ps = drawn(seed)
+        played, naive = compare(plan, requests, OwnWires(latency_ps), OwnWires(latency_ps))
+        gaps = TokenGaps()
+        gaps.add_segments(played.segments)
+        gaps.add_requests(played.requests)
+        counted = Counter()
+        for length, count in zip(*(column.tolist() for column in gaps.counted()), strict=True):
+            counted[length] += count
+        expected = Counter()
+        for story in naive.stories.values():
+            if plan.measured_from_ps <= story.request.arrived_ps < plan.measured_until_ps:
+                expected.update(
+                    after - before for before, after in zip(story.tokens, story.tokens[1:], strict=False)
+                )
+        assert counted == expected
+
+
+def test_every_token_in_a_long_run():
+    for seed in range(1000, 1010):
+        plan, requests, latency_ps = drawn(seed, count=600)
+        with seeded(seed):
+            compare(plan, requests, OwnWires(latency_ps), OwnWires(latency_ps))
+
+
+def _batches(played):
+    """Replica and start of each prompt's batch."""
+    columns = played.requests
+    started = columns["arrived_ps"] + columns["phase_queue_ps"]
+    return columns["prefill_replica"].tolist(), started.tolist()
+
+
+def _stopped_by_memory(plan, stories):
+    """Whether a prompt waited although its replica computed nothing: memory was held by handoffs."""
+    for story in stories:
+        others = [other for other in stories if other.prefill_replica == story.prefill_replica]
+        busy = any(
+            other.prefill is not None
+            and other.prefill < story.prefill
+            and (other.computed >= story.prefill or other.computed > story.request.arrived_ps)
+            for other in others
+            if story.prefill is not None
+        )
+        if story.prefill is not None and story.prefill > story.request.arrived_ps and not busy:
+            return True
+    return False
