@@ -1,9 +1,10 @@
 """The engine, which jumps over decode steps, against a model that takes them one by one.
 
 Compared is everything that can be seen of a request: where it went, each phase, every token's time, and the
-order in which requests are done. Instants are coarse, so arrivals, ends of flows and step boundaries coincide.
+order in which requests are done. Instants are coarse, so arrivals, flow ends and step boundaries coincide.
 """
 
+import itertools
 from collections import Counter
 from contextlib import contextmanager
 from random import Random
@@ -35,7 +36,7 @@ def told(story):
     for i in range(len(instants)):
         if instants[i] is None:
             instants[i] = story.finished if story.finished is not None else request.arrived_ps
-    phases = [after - before for before, after in zip(instants, instants[1:], strict=False)]
+    phases = [after - before for before, after in itertools.pairwise(instants)]
     names = ("route", "queue", "kv_fetch", "prefill", "reserve", "transfer", "decode_queue", "decode")
     return {
         "request_id": request.id,

@@ -1,4 +1,4 @@
-"""Max-min fair rates by the textbook, in exact fractions; and transfers recomputed from nothing at each event.
+"""Max-min fair rates by the textbook, in exact fractions; and transfers computed anew at each event.
 
 Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): all rates rise together from zero; when a
 link is full the flows on it stop; the others go on.

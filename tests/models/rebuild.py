@@ -24,7 +24,8 @@ def token_times(requests, segments):
         if request["finished_ps"] < 0:
             continue
         tokens = times[request["request_id"]] = []
-        if request["second_token_ps"] >= 0 or request["output_tokens"] == 1 and request["decode_replica"] < 0:
+        only_prefill = request["output_tokens"] == 1 and request["decode_replica"] < 0
+        if only_prefill or request["second_token_ps"] >= 0:
             tokens.append(request["first_token_ps"])
         joined_ps = request["arrived_ps"] + sum(request[f"phase_{name}_ps"] for name in BEFORE_DECODE)
         for number, segment in enumerate(by_replica.get(request["decode_replica"], ())):

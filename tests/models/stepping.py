@@ -8,6 +8,7 @@ merely follows from an event happens before the next rank.
 """
 
 import simpy
+
 from models.cache import NaiveCache
 from models.filling import fair_rates
 from models.routing import NaivePool

@@ -1,7 +1,6 @@
-"""Wires between replicas, told twice: as paths for the engine, and as lists of link numbers for the naive model."""
+"""Wires between replicas, told twice: as paths for the engine, and as lists of link numbers."""
 
 from models.stepping import StepDelays, StepNetwork
-
 from sim.network.maxmin import Link
 from sim.network.path import Path
 
