@@ -1,0 +1,259 @@
+"""The links between nodes: which a transfer crosses, its latency, and which links may be left out."""
+
+from random import Random
+
+import pytest
+from models.clusters import B200_4000, SMALL, changed, cluster_of
+
+from sim.clock import FLOW_START, Clock
+from sim.network.fabric import Fabric
+from sim.network.flows import FlowNetwork
+from sim.network.path import Path
+
+OVERSUBSCRIBED = ("leaf: {radix: 64, uplinks: 32}", "leaf: {radix: 64, uplinks: 8}")
+THIN_CORE = ("spine: {per_pod: 32, radix: 64, uplinks: 32}", "spine: {per_pod: 32, radix: 64, uplinks: 2}")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    return cluster_of(tmp_path_factory.mktemp("whole"), B200_4000.read_text())
+
+
+@pytest.fixture(scope="module")
+def blocking(tmp_path_factory):
+    text = changed(B200_4000.read_text(), OVERSUBSCRIBED, THIN_CORE)
+    return cluster_of(tmp_path_factory.mktemp("blocking"), text)
+
+
+def names(fabric, path):
+    return [fabric.described[i].name for i in path.counted]
+
+
+def test_all_links_by_kind(cluster):
+    fabric = Fabric(cluster, 8)
+    kinds = [link.kind for link in fabric.described]
+    assert {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)} == {
+        "nvlink": 500,
+        "nic_tx": 500,
+        "nic_rx": 500,
+        "leaf_up": 16,
+        "leaf_down": 16,
+        "spine_up": 4,
+        "spine_down": 4,
+    }
+    assert [link.id for link in fabric.links] == list(range(len(kinds)))
+
+
+def test_capacities_are_those_of_the_cables(cluster):
+    """Rails that are used together are one link; uplinks of a unit and of a pod are one link too."""
+    cable = cluster.rate_bytes_per_s
+    assert cable <= 50e9
+    by_kind = {link.kind: link.capacity_bytes_per_s for link in Fabric(cluster, 8).described}
+    assert by_kind["nic_tx"] == by_kind["nic_rx"] == 8 * cable
+    assert by_kind["leaf_up"] == by_kind["leaf_down"] == 8 * 32 * cable
+    assert by_kind["spine_up"] == by_kind["spine_down"] == 32 * 32 * cable
+    by_kind = {link.kind: link.capacity_bytes_per_s for link in Fabric(cluster, 2).described}
+    assert (by_kind["nic_tx"], by_kind["leaf_up"]) == (2 * cable, 2 * 32 * cable)
+
+
+def test_routing_efficiency_counts_above_the_leaves_only(tmp_path):
+    text = changed(B200_4000.read_text(), ("efficiency: 100 %", "efficiency: 80 %"))
+    sprayed = cluster_of(tmp_path, text)
+    by_kind = {link.kind: link.capacity_bytes_per_s for link in Fabric(sprayed, 8).described}
+    cable = sprayed.rate_bytes_per_s
+    assert by_kind["nic_tx"] == 8 * cable
+    assert by_kind["leaf_up"] == pytest.approx(0.8 * 8 * 32 * cable)
+    assert by_kind["spine_up"] == pytest.approx(0.8 * 32 * 32 * cable)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "kinds", "switches"),
+    [
+        (0, 31, ["nic_tx", "nic_rx"], 1),
+        (0, 32, ["nic_tx", "leaf_up", "leaf_down", "nic_rx"], 3),
+        (40, 127, ["nic_tx", "leaf_up", "leaf_down", "nic_rx"], 3),
+        (0, 499, ["nic_tx", "leaf_up", "spine_up", "spine_down", "leaf_down", "nic_rx"], 5),
+        (130, 127, ["nic_tx", "leaf_up", "spine_up", "spine_down", "leaf_down", "nic_rx"], 5),
+    ],
+    ids=["same unit", "same pod", "same pod, last unit", "another pod", "pods next to each other"],
+)
+def test_paths_cross_the_right_tiers(cluster, source, target, kinds, switches):
+    fabric = Fabric(cluster, 8)
+    path = fabric.path(source, target, 0)
+    assert [fabric.described[i].kind for i in path.counted] == kinds
+    link = cluster.link
+    assert link.latency_ps > 0
+    assert link.endpoint_latency_ps > 0
+    assert path.latency_ps == link.endpoint_latency_ps + switches * link.latency_ps
+
+
+def test_paths_by_name(cluster):
+    fabric = Fabric(cluster, 1)
+    assert names(fabric, fabric.path(3, 499, 5)) == [
+        "node 3 NIC tx rail 5",
+        "unit 0 leaf up rail 5",
+        "pod 0 spine up",
+        "pod 3 spine down",
+        "unit 15 leaf down rail 5",
+        "node 499 NIC rx rail 5",
+    ]
+    assert names(Fabric(cluster, 4), Fabric(cluster, 4).path(3, 4, 1)) == [
+        "node 3 NIC tx rails 4-7",
+        "node 4 NIC rx rails 4-7",
+    ]
+
+
+def test_within_a_node_bytes_cross_nvlink_only(cluster):
+    fabric = Fabric(cluster, 8)
+    path = fabric.path(7, 7, 0)
+    local = cluster.local[7]
+    assert names(fabric, path) == ["node 7 NVLink"]
+    assert path.latency_ps == local.endpoint_latency_ps + local.latency_ps
+    assert path.links[0].capacity == pytest.approx(8 * local.effective_bytes_per_s / 1e12)
+
+
+def test_a_non_blocking_fabric_leaves_only_the_ends_to_share(cluster):
+    fabric = Fabric(cluster, 8)
+    assert {link.kind for link in fabric.described if link.can_saturate} == {"nvlink", "nic_tx", "nic_rx"}
+    assert [link.id for link in fabric.path(0, 499, 0).links] == [
+        fabric.path(0, 499, 0).counted[0],
+        fabric.path(0, 499, 0).counted[-1],
+    ]
+
+
+def test_an_oversubscribed_tier_is_kept(blocking):
+    fabric = Fabric(blocking, 8)
+    kept = {link.kind for link in fabric.described if link.can_saturate}
+    assert kept >= {"leaf_up", "leaf_down", "spine_up", "spine_down"}
+    path = fabric.path(0, 499, 0)
+    assert [link.id for link in path.links] == list(path.counted[:5]) + [path.counted[5]]
+
+
+def test_what_reaches_a_leaf_are_the_nodes_of_its_unit(blocking):
+    """The last unit has 20 nodes."""
+    described = {link.name: link for link in Fabric(blocking, 8).described}
+    last, first = described["unit 15 leaf up"], described["unit 0 leaf up"]
+    assert last.reach_bytes_per_s == first.reach_bytes_per_s * 20 / 32
+    assert last.can_saturate
+
+
+def test_a_unit_reaches_its_uplinks_exactly(tmp_path):
+    """20 uplinks carry what 20 nodes send, so the last unit is held back by nothing, and the others are."""
+    text = changed(
+        B200_4000.read_text(), ("leaf: {radix: 64, uplinks: 32}", "leaf: {radix: 64, uplinks: 20}")
+    )
+    described = {link.name: link for link in Fabric(cluster_of(tmp_path, text), 8).described}
+    assert not described["unit 15 leaf up"].can_saturate
+    assert described["unit 14 leaf up"].can_saturate
+
+
+class Unpruned:
+    """A fabric whose paths keep every link that they cross."""
+
+    def __init__(self, fabric):
+        self.fabric = fabric
+        self.links = fabric.links
+
+    def path(self, source, target, group):
+        path = self.fabric.path(source, target, group)
+        return Path(tuple(self.links[i] for i in path.counted), path.counted, path.latency_ps)
+
+
+class EndsOnly(Unpruned):
+    """A fabric that is assumed to be non-blocking, whatever it is."""
+
+    def path(self, source, target, group):
+        path = super().path(source, target, group)
+        return Path((path.links[0], path.links[-1]), path.counted, path.latency_ps)
+
+
+def drawn(seed, nodes, transfers):
+    """Transfers between few nodes of many units, so that they meet: (start, source, target, bytes)."""
+    dice = Random(seed)
+    start_ps = 0
+    found = []
+    senders = [dice.randrange(nodes) for _ in range(40)]
+    for _ in range(transfers):
+        start_ps += dice.randint(0, 2 * 10**8)
+        source = dice.choice(senders)
+        target = (source + dice.randrange(1, nodes)) % nodes
+        found.append((start_ps, source, target, dice.randint(1, 3 * 10**9)))
+    return found
+
+
+def ends(fabric, transfers):
+    """When each transfer ends, and the most flows that were ever on the way."""
+    clock = Clock()
+    network = FlowNetwork(clock, len(fabric.links))
+    found = {}
+    most = 0
+
+    def begin(number, size, path):
+        def start(_):
+            nonlocal most
+            done = network.send([(size, path)])
+            done.callbacks.append(lambda _: found.setdefault(number, clock.now))
+            most = max(most, network.active)
+
+        return start
+
+    for number, (start_ps, source, target, size) in enumerate(transfers):
+        path = fabric.path(source, target, 0)
+        clock.at(start_ps, FLOW_START + number).callbacks.append(begin(number, size, path))
+    while clock.advance(1000):
+        pass
+    return [found[number] for number in range(len(transfers))], most
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_links_left_out_change_nothing(cluster, seed):
+    transfers = drawn(seed, 500, 400)
+    pruned, most = ends(Fabric(cluster, 8), transfers)
+    whole, _ = ends(Unpruned(Fabric(cluster, 8)), transfers)
+    assert most > 40
+    for left_out, kept in zip(pruned, whole, strict=True):
+        assert abs(left_out - kept) <= 1 + 1e-12 * kept
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_links_kept_in_a_blocking_fabric_matter(blocking, seed):
+    """Pruned as it is built the fabric is exact; assumed to be non-blocking it is much too fast."""
+    transfers = drawn(seed, 500, 400)
+    pruned, _ = ends(Fabric(blocking, 8), transfers)
+    whole, _ = ends(Unpruned(Fabric(blocking, 8)), transfers)
+    assumed, _ = ends(EndsOnly(Fabric(blocking, 8)), transfers)
+    for left_out, kept in zip(pruned, whole, strict=True):
+        assert abs(left_out - kept) <= 1 + 1e-12 * kept
+    assert sum(free < kept for free, kept in zip(assumed, whole, strict=True)) > 40
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 8])
+def test_symmetric_rails_may_be_merged(tmp_path, lanes):
+    """A transfer over eight rails takes the same time whether they are eight links, four or one."""
+    cluster = cluster_of(tmp_path, SMALL)
+    times = []
+    for merged in (8, lanes):
+        fabric = Fabric(cluster, merged)
+        clock = Clock()
+        network = FlowNetwork(clock, len(fabric.links))
+        done = []
+        for number, (source, target) in enumerate([(0, 4), (0, 9), (1, 9)]):
+            parts = [
+                (8 * 10**9 // fabric.groups, fabric.path(source, target, group))
+                for group in range(fabric.groups)
+            ]
+            whole = network.send(parts)
+            whole.callbacks.append(lambda _, number=number: done.append((number, clock.now)))
+        while clock.advance(100):
+            pass
+        times.append(dict(done))
+    assert times[0].keys() == {0, 1, 2}
+    for number, at_ps in times[0].items():
+        assert abs(times[1][number] - at_ps) <= 1
+
+
+def test_a_cluster_without_a_fabric_has_nvlink_only(tmp_path):
+    text = SMALL[: SMALL.index("fabric:")]
+    fabric = Fabric(cluster_of(tmp_path, text), 0)
+    assert {link.kind for link in fabric.described} == {"nvlink"}
+    assert len(fabric.path(3, 3, 0).links) == 1
