@@ -1,0 +1,95 @@
+"""Which GPUs of which node each replica takes."""
+
+import pytest
+from models.clusters import SMALL, changed, cluster_of
+
+from sim.config.scenario import Pool
+from sim.serving.plan import Seat
+from sim.serving.seating import NoRoom, lanes, seat
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """Twelve nodes of eight GPUs and eight rails."""
+    return cluster_of(tmp_path, SMALL)
+
+
+def pool(replicas, tp, place="packed"):
+    return Pool(name="pool", role="prefill", replicas=replicas, tp=tp, place=place)
+
+
+def nodes(seats):
+    return [[one.node for one in of_pool] for of_pool in seats]
+
+
+def test_packed_fills_one_node_after_the_other(cluster):
+    seats = seat(cluster, [pool(5, 4), pool(2, 4)])
+    assert nodes(seats) == [[0, 0, 1, 1, 2], [2, 3]]
+
+
+def test_spread_takes_nodes_evenly(cluster):
+    assert nodes(seat(cluster, [pool(4, 8, "spread")])) == [[0, 3, 6, 9]]
+    assert nodes(seat(cluster, [pool(12, 8, "spread")])) == [list(range(12))]
+
+
+def test_spread_fills_what_is_left_of_nodes(cluster):
+    seats = seat(cluster, [pool(12, 4, "spread"), pool(12, 4, "spread")])
+    assert nodes(seats) == [list(range(12)), list(range(12))]
+    assert all(one.groups == (0,) for one in seats[0])
+    assert all(one.groups == (1,) for one in seats[1])
+
+
+def test_pools_are_seated_in_order_around_each_other(cluster):
+    seats = seat(cluster, [pool(6, 8, "spread"), pool(6, 8)])
+    assert nodes(seats) == [[0, 2, 4, 6, 8, 10], [1, 3, 5, 7, 9, 11]]
+
+
+def test_replicas_get_the_rails_beside_their_gpus(cluster):
+    one, two = seat(cluster, [pool(2, 2), pool(1, 4)])
+    assert lanes(cluster, [pool(2, 2), pool(1, 4)]) == 2
+    assert one == (Seat(0, (0,)), Seat(0, (1,)))
+    assert two == (Seat(0, (2, 3)),)
+
+
+@pytest.mark.parametrize(
+    ("tps", "width"), [([8], 8), ([8, 8], 8), ([4, 8], 4), ([8, 2], 2), ([4, 1], 1), ([2, 4, 8], 2)]
+)
+def test_rails_used_together_are_merged(cluster, tps, width):
+    assert lanes(cluster, [pool(1, tp) for tp in tps]) == width
+
+
+def test_fewer_rails_than_gpus(tmp_path):
+    """Four rails: two GPUs share a NIC, so a replica of one GPU uses a whole rail."""
+    cluster = cluster_of(tmp_path, changed(SMALL, ("rails: 8", "rails: 4"), ("per_pod: 4", "per_pod: 2")))
+    pools = [pool(4, 1), pool(1, 4)]
+    assert lanes(cluster, pools) == 1
+    small, large = seat(cluster, pools)
+    assert [one.groups for one in small] == [(0,), (0,), (1,), (1,)]
+    assert large == (Seat(0, (2, 3)),)
+
+
+def test_no_two_replicas_share_a_gpu(cluster):
+    pools = [pool(3, 8, "spread"), pool(10, 4), pool(7, 2, "spread"), pool(5, 1)]
+    seats = seat(cluster, pools)
+    taken = {}
+    for form, of_pool in zip(pools, seats, strict=True):
+        assert len(of_pool) == form.replicas
+        for one in of_pool:
+            taken[one.node] = taken.get(one.node, 0) + form.tp
+    assert max(taken.values()) <= 8
+
+
+def test_the_first_pool_without_room_is_named(cluster):
+    assert seat(cluster, [pool(13, 8)]) == NoRoom(0, 12, 13)
+    assert seat(cluster, [pool(10, 8), pool(5, 4), pool(9, 1)]) == NoRoom(1, 4, 5)
+
+
+def test_room_of_several_nodes_is_no_room_for_one_replica(cluster):
+    """Each node has four GPUs left, and the replica needs eight of one."""
+    assert seat(cluster, [pool(12, 4, "spread"), pool(1, 8)]) == NoRoom(1, 0, 1)
+
+
+def test_without_a_fabric_there_is_one_group(tmp_path):
+    cluster = cluster_of(tmp_path, SMALL[: SMALL.index("fabric:")])
+    assert lanes(cluster, [pool(1, 4)]) == 0
+    assert seat(cluster, [pool(2, 4)]) == [(Seat(0, (0,)), Seat(0, (0,)))]
