@@ -80,16 +80,21 @@ class Simulation:
         fabric = Fabric(resolved.cluster, lanes(resolved.cluster, scenario.pools))
         self.serving = Serving(self.clock, resolved.plan, fabric, log)
         self.meter = Meter(self.clock, self.serving)
+        self.window = Window(_workload(scenario), self.form.start, self.form.duration)
         self.events = 0
 
-    def play(self, progress: Progress) -> Outcome:
-        """Fill the caches, let the requests of the window arrive, and go on until all are done."""
+    def play(self, progress: Progress, ahead: bool = False) -> Outcome:
+        """Fill the caches, let the requests of the window arrive, and go on until all are done.
+
+        Requests are made as they arrive, or all `ahead`, so that `cpu_s` is the replay and nothing else.
+        """
         form, clock, serving, meter = self.form, self.clock, self.serving, self.meter
-        window = Window(_workload(self.resolved.scenario), form.start, form.duration)
-        self._warm(window)
         with undisturbed_memory():
+            self._warm()
+            if ahead:
+                self.window.make_ahead()
             started = time.process_time()
-            Errand(serving.offer(window.arrivals()))
+            Errand(serving.offer(self.window.arrivals()))
             Errand(meter.sample(form.sample_every))
             Errand(meter.watch(form.warmup, form.duration))
             interrupted = self._advance(progress)
@@ -107,11 +112,11 @@ class Simulation:
             interrupted=interrupted,
         )
 
-    def _warm(self, window: Window) -> None:
+    def _warm(self) -> None:
         """Feed requests before the window to the caches, as far back as asked; simulate none of them."""
         back = self.form.warm_caches
         since = 0 if back is True else self.form.start - back
-        history = window.before(since)
+        history = self.window.before(since)
         if self.resolved.plan.reuse:
             warm(self.serving.prefill, history)
         for _ in history:

@@ -47,7 +47,7 @@ class DecodePool:
         self.log = log
         self.finished = finished
         self.loads = Loads(len(self.plan.seats))
-        self.view = View(len(self.plan.seats), self.loads, None, plan.block_tokens, 1.0)
+        self.view = View(len(self.plan.seats), self.loads, plan.block_tokens, 1.0)
         self.choose = router[plan.router.decode_policy]()
         self.steps = self.plan.timing.decode_table(self.plan.max_sequences)
         self.capacity_pages = self.plan.kv_tokens // plan.page_tokens

@@ -111,7 +111,7 @@ class Meter:
         note = self._noter("pool", prefill.plan.name)
         note("queued", sum(len(replica.queue) for replica in prefill.replicas))
         claimed = sum(replica.memory.claimed for replica in prefill.replicas)
-        cached = sum(replica.memory.cached_blocks for replica in prefill.replicas)
+        cached = sum(replica.memory.cached for replica in prefill.replicas)
         blocks = max(prefill.capacity_blocks * len(prefill.replicas), 1)
         note("kv_claimed_fraction", claimed / blocks)
         note("kv_cached_fraction", cached / blocks)

@@ -16,7 +16,7 @@ from simpy import Event
 
 from sim.clock import TIMER, Clock, Errand, Moment
 from sim.kvpool.hbm import HbmCache
-from sim.kvpool.prefix import PrefixIndex
+from sim.kvpool.tree import PrefixTree
 from sim.serving.job import Job
 from sim.serving.loads import Loads
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
@@ -36,23 +36,21 @@ class PrefillPool:
         self.block_tokens = plan.block_tokens
         self.computed = computed
         self.loads = Loads(len(self.plan.seats))
-        self.index = PrefixIndex() if plan.reuse else None
-        self.view = View(
-            len(self.plan.seats), self.loads, self.index, plan.block_tokens, plan.router.load_weight
-        )
+        self.tree = PrefixTree()
+        self.view = View(len(self.plan.seats), self.loads, plan.block_tokens, plan.router.load_weight)
         self.choose = router[plan.router.policy]()
         self.capacity_blocks = self.plan.kv_tokens // plan.block_tokens
         self.replicas = [
-            PrefillReplica(self, number, seat, HbmCache(self.capacity_blocks, self.index, number))
+            PrefillReplica(self, number, seat, HbmCache(self.capacity_blocks, self.tree, number))
             for number, seat in enumerate(self.plan.seats)
         ]
 
     def submit(self, job: Job) -> None:
         """Choose a replica for a request and put it in its queue."""
+        match = self.view.match = self.tree.match(job.blocks)
         number = self.choose(job.request, self.view)
         replica = self.replicas[number]
-        cached = replica.memory.cached(job.blocks) if job.blocks else 0
-        job.estimate_tokens = job.request.input_tokens - self.tokens_saved(job, cached)
+        job.estimate_tokens = job.request.input_tokens - self.tokens_saved(job, match.depth(number))
         job.prefill_replica = number
         job.routed_ps = self.clock.now
         self.loads.choose(number, job.estimate_tokens)
@@ -123,7 +121,7 @@ class PrefillReplica:
         while queue and budget > 0:
             job = queue[0]
             tokens = job.request.input_tokens
-            if batch and tokens - saved(job, memory.cached(job.blocks)) > budget:
+            if batch and tokens - saved(job, memory.hits(job.blocks)) > budget:
                 break
             lease = memory.admit(job.blocks, job.kv_blocks)
             if lease is None:

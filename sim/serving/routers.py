@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sim.base.registry import Registry
-from sim.kvpool.prefix import PrefixIndex, members
+from sim.kvpool.tree import Match
 from sim.serving.loads import Loads
 from sim.workload.request import Request
 
@@ -18,22 +18,24 @@ HOLDERS_LOOKED_AT = 16
 """At most so many holders of the longest prefix are compared; where more hold it, it is common property."""
 
 
-class View:
-    """What a router may know of a pool: loads in tokens, and which replica holds which prefix.
+NOTHING = Match([], 0)
 
-    Loads and holders are up to date at the instant of the choice; `index` is None where nothing is reused.
+
+class View:
+    """What a router may know of a pool: loads in tokens, and which replicas hold how much of this prompt.
+
+    Both are up to date at the instant of the choice. `match` is that of the request being routed, empty
+    where nothing is reused.
     """
 
-    __slots__ = ("block_tokens", "index", "load_weight", "loads", "replicas")
+    __slots__ = ("block_tokens", "load_weight", "loads", "match", "replicas")
 
-    def __init__(
-        self, replicas: int, loads: Loads, index: PrefixIndex | None, block_tokens: int, load_weight: float
-    ) -> None:
+    def __init__(self, replicas: int, loads: Loads, block_tokens: int, load_weight: float) -> None:
         self.replicas = replicas
         self.loads = loads
-        self.index = index
         self.block_tokens = block_tokens
         self.load_weight = load_weight
+        self.match = NOTHING
 
 
 Chooser = Callable[[Request, View], int]
@@ -72,18 +74,15 @@ def prefix_aware() -> Chooser:
 
 def _fewest_tokens_first(request: Request, view: View) -> int:
     least = view.loads.least()
-    if view.index is None or not request.blocks:
-        return least
-    longest, mask = view.index.longest(request.blocks)
-    if not longest:
+    longest, holders = view.match.longest()
+    if not longest or least in holders:
         return least
     tokens, weight, block = view.loads.tokens, view.load_weight, view.block_tokens
-    here = longest if mask >> least & 1 else view.index.depth(request.blocks, 1 << least, longest)
     best = least
-    best_cost = weight * tokens[least] - min(here * block, request.input_tokens)
-    if here < longest and mask.bit_count() <= HOLDERS_LOOKED_AT:
+    best_cost = weight * tokens[least] - min(view.match.depth(least) * block, request.input_tokens)
+    if len(holders) <= HOLDERS_LOOKED_AT:
         saved = min(longest * block, request.input_tokens)
-        for replica in members(mask):
+        for replica in holders:
             cost = weight * tokens[replica] - saved
             if cost < best_cost:
                 best, best_cost = replica, cost

@@ -25,14 +25,14 @@ def warm(pool: PrefillPool, history: Iterable[Request]) -> int:
         while working and working[0][0] <= now:
             _, number, tokens = heappop(working)
             loads.done(number, tokens)
+        match = pool.view.match = pool.tree.match(request.blocks)
         number = pool.choose(request, pool.view)
-        memory = pool.replicas[number].memory
-        cached = min(memory.cached(request.blocks) * pool.block_tokens, request.input_tokens - 1)
+        cached = min(match.depth(number) * pool.block_tokens, request.input_tokens - 1)
         new = request.input_tokens - cached
         loads.choose(number, new)
         free_at[number] = max(free_at[number], now) + prefill_ps(((new, cached),))
         heappush(working, (free_at[number], number, new))
-        memory.keep(request.blocks)
+        pool.replicas[number].memory.keep(request.blocks)
         fed += 1
     for _, number, tokens in working:
         loads.done(number, tokens)

@@ -28,16 +28,24 @@ class Window:
             if request.arrived_ps >= since_ps:
                 yield request
 
+    def make_ahead(self) -> None:
+        """Make all requests of the window now, and keep them."""
+        self._requests = iter(list(self._until_end()))
+
     def arrivals(self) -> Iterator[Request]:
         """Requests of the window, with the window's start as their zero."""
         first, self._first = self._first, None
         if first is None:
             return
         yield self._shifted(first)
+        for request in self._until_end():
+            yield self._shifted(request)
+
+    def _until_end(self) -> Iterator[Request]:
         for request in self._requests:
             if self.end_ps is not None and request.arrived_ps >= self.end_ps:
                 return
-            yield self._shifted(request)
+            yield request
 
     def _shifted(self, request: Request) -> Request:
         return request._replace(arrived_ps=request.arrived_ps - self.start_ps) if self.start_ps else request
