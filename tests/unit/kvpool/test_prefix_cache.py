@@ -109,7 +109,7 @@ def test_random_histories_leave_what_lists_leave(first_seed):
 
 
 def test_the_histories_have_what_is_hard():
-    """Evictions, also around held blocks, refusals, equal prompts computed at once, prompts cached in part."""
+    """Evictions, also around held blocks, refusals, prompts computed twice at once, or cached in part."""
     seen = {"evicted": 0, "refused": 0, "held while evicting": 0, "computed twice": 0, "partly cached": 0}
     for seed in range(100):
         dice = Random(seed)

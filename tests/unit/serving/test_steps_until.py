@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.serving.decode import Segment, steps_until
+from sim.serving.decode import length_ps, steps_until
 
 
 def counted(elapsed_ps, first_ps, growth_ps):
@@ -13,10 +13,6 @@ def counted(elapsed_ps, first_ps, growth_ps):
         at_ps += first_ps + steps * growth_ps
         steps += 1
     return steps
-
-
-def length_ps(steps, first_ps, growth_ps):
-    return sum(first_ps + step * growth_ps for step in range(steps))
 
 
 @given(st.integers(0, 5000), st.integers(1, 60), st.integers(0, 20))
@@ -49,7 +45,5 @@ def test_beyond_64_bits():
 
 
 @given(st.integers(0, 60), st.integers(1, 100), st.integers(0, 100))
-def test_a_segment_lasts_the_sum_of_its_steps(steps, first_ps, growth_ps):
-    segment = Segment()
-    segment.first_ps, segment.growth_ps = first_ps, growth_ps
-    assert segment.length_ps(steps) == length_ps(steps, first_ps, growth_ps)
+def test_steps_last_the_sum_of_each(steps, first_ps, growth_ps):
+    assert length_ps(steps, first_ps, growth_ps) == sum(first_ps + step * growth_ps for step in range(steps))
