@@ -80,7 +80,8 @@ class Simulation:
         fabric = Fabric(resolved.cluster, lanes(resolved.cluster, scenario.pools))
         self.serving = Serving(self.clock, resolved.plan, fabric, log)
         self.meter = Meter(self.clock, self.serving)
-        self.window = Window(_workload(scenario), self.form.start, self.form.duration)
+        self.workload = _workload(scenario)
+        self.window = Window(self.workload, self.form.start, self.form.duration)
         self.events = 0
 
     def play(self, progress: Progress, ahead: bool = False) -> Outcome:
@@ -110,6 +111,7 @@ class Simulation:
             events=self.events,
             cpu_s=cpu_s,
             interrupted=interrupted,
+            advice=tuple(self.workload.advice()),
         )
 
     def _warm(self) -> None:

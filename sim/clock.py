@@ -49,16 +49,13 @@ class Clock(Environment):
 
     _now: int
     _queue: list[Any]
+    now: int = 0  # an attribute in place of SimPy's property: it is read all the time
+    """The instant, in picoseconds from the start of the simulation."""
 
     def __init__(self) -> None:
         super().__init__(initial_time=0)
         self.horizon_ps = FOREVER
         self.is_over = False
-
-    @property
-    def now(self) -> int:
-        """The instant, in picoseconds from the start of the simulation."""
-        return self._now
 
     def at(self, at_ps: int, rank: int) -> Moment:
         """Return an event that happens at an instant, in its rank among the events there."""
@@ -97,10 +94,11 @@ class Clock(Environment):
             if not queue:
                 return happened
             if queue[0][0] > self.horizon_ps:
-                self._now = self.horizon_ps
+                self._now = self.now = self.horizon_ps
                 self.is_over = True
                 return happened
-            self._now, _, _, event = heappop(queue)
+            at_ps, _, _, event = heappop(queue)
+            self._now = self.now = at_ps
             callbacks, event.callbacks = event.callbacks, None
             for callback in callbacks:
                 callback(event)

@@ -77,8 +77,10 @@ class HbmCache:
 
     def admit(self, blocks: Sequence[int], count: int) -> Lease | None:
         """Take the `count` blocks of a prompt, ids or not; None if it must wait for memory."""
-        match = self.tree.match(blocks) if blocks else None
-        hits = match.depth(self.number) if match else 0
+        match, hits = None, 0
+        if blocks:
+            match = self.tree.match(blocks)
+            hits = match.depth(self.number)
         wanted = count - hits
         if wanted > self.free and not self._can_evict(wanted - self.free, blocks, hits):
             return None

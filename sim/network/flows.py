@@ -59,7 +59,7 @@ class FlowNetwork:
 
     def __init__(self, clock: Clock, links: int) -> None:
         self.clock = clock
-        self.maxmin = MaxMin()
+        self.maxmin: MaxMin[Flow] = MaxMin()
         self.carried = [0.0] * links
         self.events = 0
         self._flows: dict[Flow, None] = {}
@@ -94,11 +94,10 @@ class FlowNetwork:
         for link in flow.counted:
             carried[link] += fresh
 
-    def _reschedule(self, changed: dict[Rated, float]) -> None:
+    def _reschedule(self, changed: dict[Flow, float]) -> None:
         """Account for what changed flows moved at their old rates, and move their ends."""
         now = self.clock.now
         for flow, old_rate in changed.items():
-            assert isinstance(flow, Flow)
             if now > flow.updated_ps:
                 flow.left = max(flow.left - old_rate * (now - flow.updated_ps), 0.0)
                 flow.updated_ps = now

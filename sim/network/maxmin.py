@@ -14,6 +14,7 @@ Ignores: everything that takes time to converge in a real fabric (slow start, pa
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, Generic, TypeVar
 
 SLACK = 1e-12
 """Relative difference under which two rates, or a load and a capacity, count as equal."""
@@ -27,8 +28,8 @@ class Link:
     def __init__(self, id: int, capacity: float) -> None:
         self.id = id
         self.capacity = capacity
-        self.flows: dict[Rated, None] = {}
-        self.held: dict[Rated, None] = {}
+        self.flows: dict[Any, None] = {}
+        self.held: dict[Any, None] = {}
 
 
 class Rated:
@@ -42,49 +43,54 @@ class Rated:
         self.bottleneck: Link | None = None
 
 
-class MaxMin:
+F = TypeVar("F", bound=Rated)
+
+
+class MaxMin(Generic[F]):
     """The rates of all present flows.
 
     `add` and `remove` return the flows whose rate changed, with their old rates; a path needs at least
     one link.
     """
 
-    def add(self, flow: Rated) -> dict[Rated, float]:
+    def add(self, flow: F) -> dict[F, float]:
         """Let a flow in, and rate again whoever has to make room."""
+        affected: dict[F, None] = {flow: None}
         alone = True
-        affected: dict[Rated, None] = {flow: None}
+        tightest = flow.links[0]
         for link in flow.links:
             if link.flows:
                 alone = False
                 affected.update(link.held)
+            elif link.capacity < tightest.capacity:
+                tightest = link
             link.flows[flow] = None
         if alone:
-            flow.bottleneck = tightest = min(flow.links, key=_capacity)
+            flow.bottleneck = tightest
             flow.rate = tightest.capacity
             tightest.held[flow] = None
             return {flow: 0.0}
         return self._rate_again(affected, {})
 
-    def remove(self, flow: Rated) -> dict[Rated, float]:
+    def remove(self, flow: F) -> dict[F, float]:
         """Let a flow out, and rate again whoever it had held back."""
-        affected: dict[Rated, None] = {}
         touched: dict[Link, None] = {}
         for link in flow.links:
             del link.flows[flow]
-            link.held.pop(flow, None)
-            if link.held:
-                affected.update(link.held)
             if link.flows:
                 touched[link] = None
+        assert flow.bottleneck is not None
+        del flow.bottleneck.held[flow]
         flow.bottleneck = None
-        if not affected:
-            return {}
-        return self._rate_again(affected, touched)
+        affected: dict[F, None] = {}
+        for link in touched:
+            affected.update(link.held)
+        return self._rate_again(affected, touched) if affected else {}
 
-    def _rate_again(self, affected: dict[Rated, None], touched: dict[Link, None]) -> dict[Rated, float]:
+    def _rate_again(self, affected: dict[F, None], touched: dict[Link, None]) -> dict[F, float]:
         """Rate the affected flows against the others held, drawing in more until all have a bottleneck."""
-        before: dict[Rated, float] = {}
-        fresh: Iterable[Rated] = affected
+        before: dict[F, float] = {}
+        fresh: Iterable[F] = affected
         while fresh:
             for flow in fresh:
                 before[flow] = flow.rate
@@ -96,9 +102,9 @@ class MaxMin:
         return {flow: rate for flow, rate in before.items() if flow.rate != rate}
 
     @staticmethod
-    def _without_bottleneck(affected: dict[Rated, None], touched: dict[Link, None]) -> list[Rated]:
+    def _without_bottleneck(affected: dict[F, None], touched: dict[Link, None]) -> list[F]:
         """Flows outside `affected` that must be rated again: they, or one inside, lack a bottleneck."""
-        drawn: dict[Rated, None] = {}
+        drawn: dict[F, None] = {}
         for link in touched:
             fastest_here = 0.0  # of the affected flows that this link holds back
             outside_held = []
@@ -156,7 +162,3 @@ def fill(flows: Iterable[Rated], links: Iterable[Link]) -> None:
                 count[link] -= 1
                 if not count[link]:
                     del count[link], room[link]
-
-
-def _capacity(link: Link) -> float:
-    return link.capacity

@@ -68,23 +68,20 @@ class Serving:
         measured = self.plan.measured_from_ps <= now < self.plan.measured_until_ps
         job = Job(request, blocks, kv_blocks, measured)
         self.arrived += 1
-        reason = self._never_fits(job)
-        if reason:
-            self.rejected[reason] = self.rejected.get(reason, 0) + 1
-            job.status = REJECTED
-            self._record(job)
-            return
-        self.live[request.id] = job
-        self.prefill.submit(job)
+        tokens = request.input_tokens + request.output_tokens
+        if kv_blocks > self.prefill.capacity_blocks:
+            self._reject(job, "prompt larger than the KV memory of a prefill replica")
+        elif tokens > self.decode.longest_tokens:
+            self._reject(job, "sequence larger than the KV memory of a decode replica")
+        else:
+            self.live[request.id] = job
+            self.prefill.submit(job)
 
-    def _never_fits(self, job: Job) -> str:
-        """Why a request can never be served, or nothing."""
-        if job.kv_blocks > self.prefill.capacity_blocks:
-            return "prompt larger than the KV memory of a prefill replica"
-        tokens = job.request.input_tokens + job.request.output_tokens
-        if self.decode.pages(tokens) > self.decode.capacity_pages:
-            return "sequence larger than the KV memory of a decode replica"
-        return ""
+    def _reject(self, job: Job, reason: str) -> None:
+        """Turn away a request that could never be served."""
+        self.rejected[reason] = self.rejected.get(reason, 0) + 1
+        job.status = REJECTED
+        self._record(job)
 
     def _computed(self, job: Job) -> None:
         """A prompt is done: it may have given the only token, else its KV moves on."""

@@ -51,23 +51,20 @@ class DecodePool:
         self.choose = router[plan.router.decode_policy]()
         self.steps = self.plan.timing.decode_table(self.plan.max_sequences)
         self.capacity_pages = self.plan.kv_tokens // plan.page_tokens
+        self.longest_tokens = self.capacity_pages * plan.page_tokens
         first_rank = TIMER + len(plan.prefill.seats)
         self.replicas = [
             DecodeReplica(self, number, seat, first_rank + number)
             for number, seat in enumerate(self.plan.seats)
         ]
 
-    def pages(self, tokens: int) -> int:
-        """Pages of KV memory that a sequence takes."""
-        return -(-tokens // self.page_tokens)
-
     def assign(self, job: Job) -> DecodeReplica:
         """Choose the replica that will decode a request."""
         request = job.request
-        number = self.choose(request, self.view)
-        job.decode_replica = number
-        job.kv_pages = self.pages(request.input_tokens + request.output_tokens)
-        self.loads.choose(number, request.input_tokens + request.output_tokens)
+        number = job.decode_replica = self.choose(request, self.view)
+        tokens = request.input_tokens + request.output_tokens
+        job.kv_pages = -(-tokens // self.page_tokens)
+        self.loads.choose(number, tokens)
         return self.replicas[number]
 
 
@@ -75,8 +72,37 @@ class DecodeReplica:
     """One copy of the model that generates tokens; `number` is its place in the pool.
 
     `_running` is a heap of (step at whose end it is done, request id, job); steps count from the start of
-    the simulation. `_segment` is what the replica is in the middle of.
+    the simulation. The replica is in the middle of a segment of `_steps` steps that began at `_began_ps`: the
+    first lasts `_first_ps`, each next one `_growth_ps` more.
     """
+
+    __slots__ = (
+        "_alarm",
+        "_base",
+        "_began_ps",
+        "_context",
+        "_first_ps",
+        "_growth_ps",
+        "_idle",
+        "_joined",
+        "_measured",
+        "_per_token",
+        "_rank",
+        "_record",
+        "_reserving",
+        "_running",
+        "_step",
+        "_steps",
+        "_waiting",
+        "busy_ps",
+        "clock",
+        "free_pages",
+        "number",
+        "pool",
+        "requests",
+        "seat",
+        "tokens",
+    )
 
     def __init__(self, pool: DecodePool, number: int, seat: Seat, rank: int) -> None:
         self.pool = pool
@@ -88,6 +114,7 @@ class DecodeReplica:
         self.requests = 0
         self.tokens = 0
         self._rank = rank
+        self._record = pool.log.segment
         self._base = pool.steps.base_ps
         self._per_token = pool.steps.per_token_ps
         self._reserving: deque[tuple[Job, Moment]] = deque()
@@ -96,7 +123,11 @@ class DecodeReplica:
         self._measured = 0
         self._context = 0
         self._step = 0
-        self._segment = Segment()
+        self._began_ps = 0
+        self._steps = 0
+        self._first_ps = 0
+        self._growth_ps = 0
+        self._joined = 0
         self._alarm: Moment | None = None
         self._idle: Moment | None = None
         Errand(self.serve())
@@ -136,7 +167,7 @@ class DecodeReplica:
 
     def busy_by(self, now_ps: int) -> int:
         """Time with work up to now, the part of a segment under way included."""
-        return self.busy_ps + (now_ps - self._segment.started_ps if self._alarm is not None else 0)
+        return self.busy_ps + (now_ps - self._began_ps if self._alarm is not None else 0)
 
     def serve(self) -> Generator[Event, None, None]:
         """Run segment after segment, for as long as the simulation runs."""
@@ -170,52 +201,51 @@ class DecodeReplica:
         """Plan steps up to the first sequence that is done; the event is the end of the last step."""
         batch = len(self._running)
         per_token = self._per_token[batch]
-        segment = self._segment
-        segment.joined = 0
-        segment.started_ps = now = self.clock.now
-        segment.first_ps = first = self._base[batch] + per_token * self._context
-        segment.growth_ps = per_token * batch
-        segment.steps = self._running[0][0] - self._step
+        self._began_ps = now = self.clock.now
+        self._first_ps = first = self._base[batch] + per_token * self._context
+        self._growth_ps = per_token * batch
+        self._steps = steps = self._running[0][0] - self._step
+        self._joined = 0
         for job in joined:
             job.decoding_ps = now
             if job.measured:
                 self._measured += 1
-                segment.joined += 1
+                self._joined += 1
             if self.pool.first_token_here:
                 job.first_token_ps = now + first
             else:
                 job.second_token_ps = now + first
-        return self.clock.at(now + segment.length_ps(segment.steps), self._rank)
+        return self.clock.at(now + length_ps(steps, first, self._growth_ps), self._rank)
 
     def _cut_short(self, alarm: Moment) -> None:
         """End the segment at the first step boundary at or after now."""
-        segment = self._segment
-        steps = steps_until(self.clock.now - segment.started_ps, segment.first_ps, segment.growth_ps)
-        if steps < segment.steps:
-            segment.steps = steps
-            self._alarm = self.clock.move(alarm, segment.started_ps + segment.length_ps(steps), self._rank)
+        first, growth = self._first_ps, self._growth_ps
+        steps = steps_until(self.clock.now - self._began_ps, first, growth)
+        if steps < self._steps:
+            self._steps = steps
+            self._alarm = self.clock.move(alarm, self._began_ps + length_ps(steps, first, growth), self._rank)
 
     def _end_segment(self) -> None:
         """Account for the steps of the segment, and let go of the sequences that are done."""
-        segment, running, now = self._segment, self._running, self.clock.now
-        batch, steps = len(running), segment.steps
-        self.pool.log.segment(
+        running, steps, began = self._running, self._steps, self._began_ps
+        batch = len(running)
+        self._record(
             (
                 self.number,
-                segment.started_ps,
+                began,
                 steps,
-                segment.first_ps,
-                segment.growth_ps,
+                self._first_ps,
+                self._growth_ps,
                 batch,
                 self._measured,
-                segment.joined,
+                self._joined,
             )
         )
-        self.busy_ps += now - segment.started_ps
+        self.busy_ps += self.clock.now - began
         self.tokens += batch * steps
         self._context += batch * steps
-        self._step += steps
-        while running and running[0][0] == self._step:
+        self._step = step = self._step + steps
+        while running and running[0][0] == step:
             self._finish(heappop(running)[2])
 
     def _finish(self, job: Job) -> None:
@@ -226,7 +256,8 @@ class DecodeReplica:
             self._measured -= 1
         self.requests += 1
         self.free_pages += job.kv_pages
-        self._grant()
+        if self._reserving:
+            self._grant()
         self.pool.loads.done(self.number, tokens)
         self.pool.finished(job)
 
@@ -239,21 +270,9 @@ class DecodeReplica:
             self.clock.ring(granted, self._rank)
 
 
-class Segment:
-    """Steps between two changes of the batch: the first lasts `first_ps`, each next `growth_ps` more."""
-
-    __slots__ = ("first_ps", "growth_ps", "joined", "started_ps", "steps")
-
-    def __init__(self) -> None:
-        self.started_ps = 0
-        self.steps = 0
-        self.first_ps = 0
-        self.growth_ps = 0
-        self.joined = 0
-
-    def length_ps(self, steps: int) -> int:
-        """How long the first `steps` steps last together."""
-        return steps * self.first_ps + self.growth_ps * (steps * (steps - 1) // 2)
+def length_ps(steps: int, first_ps: int, growth_ps: int) -> int:
+    """How long steps last together, of which the first lasts `first_ps` and each next `growth_ps` more."""
+    return steps * first_ps + growth_ps * (steps * (steps - 1) // 2)
 
 
 def steps_until(elapsed_ps: int, first_ps: int, growth_ps: int) -> int:
@@ -267,8 +286,8 @@ def steps_until(elapsed_ps: int, first_ps: int, growth_ps: int) -> int:
         return -(-elapsed_ps // first_ps)
     twice = 2 * first_ps - growth_ps
     steps = (isqrt(twice * twice + 8 * growth_ps * elapsed_ps) - twice) // (2 * growth_ps)
-    while steps * first_ps + growth_ps * steps * (steps - 1) // 2 < elapsed_ps:
+    while length_ps(steps, first_ps, growth_ps) < elapsed_ps:
         steps += 1
-    while steps > 1 and (steps - 1) * first_ps + growth_ps * (steps - 1) * (steps - 2) // 2 >= elapsed_ps:
+    while steps > 1 and length_ps(steps - 1, first_ps, growth_ps) >= elapsed_ps:
         steps -= 1
     return steps

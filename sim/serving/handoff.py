@@ -59,9 +59,8 @@ class Handoff:
     def _parts(self, job: Job, source: Seat, target: Seat) -> list[tuple[int, Path]]:
         """One part for each rail group of the receiver; together they are the prompt's KV."""
         size = job.request.input_tokens * self.token_bytes
-        each, rest = divmod(size, len(target.groups))
-        path = self.fabric.path
-        return [
-            (each + (i < rest), path(source.node, target.node, group))
-            for i, group in enumerate(target.groups)
-        ]
+        path, groups = self.fabric.path, target.groups
+        if len(groups) == 1:
+            return [(size, path(source.node, target.node, groups[0]))]
+        each, rest = divmod(size, len(groups))
+        return [(each + (i < rest), path(source.node, target.node, group)) for i, group in enumerate(groups)]

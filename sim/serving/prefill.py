@@ -20,7 +20,7 @@ from sim.kvpool.tree import PrefixTree
 from sim.serving.job import Job
 from sim.serving.loads import Loads
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
-from sim.serving.routers import View, router
+from sim.serving.routers import NOTHING, View, router
 from sim.tables.schema import NOT_YET
 
 
@@ -47,14 +47,19 @@ class PrefillPool:
 
     def submit(self, job: Job) -> None:
         """Choose a replica for a request and put it in its queue."""
-        match = self.view.match = self.tree.match(job.blocks)
-        number = self.choose(job.request, self.view)
-        replica = self.replicas[number]
-        job.estimate_tokens = job.request.input_tokens - self.tokens_saved(job, match.depth(number))
+        tokens = job.request.input_tokens
+        if job.blocks:
+            match = self.view.match = self.tree.match(job.blocks)
+            number = self.choose(job.request, self.view)
+            tokens -= self.tokens_saved(job, match.depth(number))
+        else:
+            self.view.match = NOTHING
+            number = self.choose(job.request, self.view)
+        job.estimate_tokens = tokens
         job.prefill_replica = number
         job.routed_ps = self.clock.now
-        self.loads.choose(number, job.estimate_tokens)
-        replica.submit(job)
+        self.loads.choose(number, tokens)
+        self.replicas[number].submit(job)
 
     def tokens_saved(self, job: Job, blocks: int) -> int:
         """Tokens that need no computing thanks to cached blocks; one must run to give the next token."""
@@ -63,6 +68,21 @@ class PrefillPool:
 
 class PrefillReplica:
     """One copy of the model that computes prompts; `number` is its place in the pool."""
+
+    __slots__ = (
+        "_idle",
+        "_rank",
+        "_started_ps",
+        "busy_ps",
+        "clock",
+        "memory",
+        "number",
+        "pool",
+        "queue",
+        "requests",
+        "seat",
+        "tokens",
+    )
 
     def __init__(self, pool: PrefillPool, number: int, seat: Seat, memory: HbmCache) -> None:
         self.pool = pool

@@ -7,7 +7,7 @@ that a long run does not grow: the sink decides whether a chunk stays in memory 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -65,13 +65,17 @@ class MemorySink:
 
 
 class Recorder:
-    """Append-only. Integers go one after the other into flat arrays, a row at a time."""
+    """Append-only. Integers go one after the other into flat arrays, a row at a time.
+
+    `segment` records a decode segment: a row of SEGMENT_COLUMNS.
+    """
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
         self._requests = array("q")
         self._blocks: list[Sequence[int]] = []
         self._segments = array("q")
+        self.segment: Callable[[tuple[int, ...]], None] = self._segments.extend
         self._samples: list[tuple[int, str, str, str, float]] = []
 
     def request(self, row: tuple[int, ...], blocks: Sequence[int]) -> None:
@@ -80,10 +84,6 @@ class Recorder:
         self._blocks.append(blocks)
         if len(self._blocks) >= CHUNK_ROWS:
             self.flush()
-
-    def segment(self, row: tuple[int, ...]) -> None:
-        """Record a decode segment: a row of SEGMENT_COLUMNS."""
-        self._segments.extend(row)
 
     def sample(self, at_ps: int, kind: str, name: str, metric: str, value: float) -> None:
         """Record one reading."""
@@ -97,8 +97,8 @@ class Recorder:
             self.sink.segments(columns_of(self._segments, SEGMENT_COLUMNS))
         if self._samples:
             self.sink.samples(self._samples)
-        self._requests, self._segments = array("q"), array("q")
         self._blocks, self._samples = [], []
+        del self._requests[:], self._segments[:]
 
 
 def columns_of(values: array[int], names: Sequence[str]) -> dict[str, Integers]:

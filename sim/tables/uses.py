@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sim.base.errors import Advice
+
 
 @dataclass(frozen=True, slots=True)
 class LinkUse:
@@ -40,7 +42,7 @@ class Outcome:
 
     `window_ps` is the measured window (from, to) in workload time; arrivals in it are measured.
     `simulated_ps` is the span of the clock that was simulated, drain included. `interrupted` marks a run
-    that the user broke off: its rows are valid but incomplete.
+    that the user broke off: its rows are valid but incomplete. `advice` is what looked doubtful on the way.
     """
 
     window_ps: tuple[int, int]
@@ -52,3 +54,4 @@ class Outcome:
     events: int
     cpu_s: float
     interrupted: bool = False
+    advice: tuple[Advice, ...] = ()

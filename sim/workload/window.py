@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from sim.workload.request import Request, Workload
 
@@ -37,15 +38,12 @@ class Window:
         first, self._first = self._first, None
         if first is None:
             return
-        yield self._shifted(first)
-        for request in self._until_end():
-            yield self._shifted(request)
+        start_ps = self.start_ps
+        for request in chain((first,), self._until_end()):
+            yield request._replace(arrived_ps=request.arrived_ps - start_ps) if start_ps else request
 
     def _until_end(self) -> Iterator[Request]:
         for request in self._requests:
             if self.end_ps is not None and request.arrived_ps >= self.end_ps:
                 return
             yield request
-
-    def _shifted(self, request: Request) -> Request:
-        return request._replace(arrived_ps=request.arrived_ps - self.start_ps) if self.start_ps else request
