@@ -67,7 +67,7 @@ class TraceWorkload:
         return arrivals
 
     def advice(self) -> list[Advice]:
-        """Say how many rows were skipped, and what looks wrong in the first ones: unit of time, coarse ticks."""
+        """Say how many rows were skipped, and what looks wrong in the first ones: unit of time, ticks."""
         found: list[Advice] = []
         if self.skipped_rows:
             rows = "1 bad row was" if self.skipped_rows == 1 else f"{self.skipped_rows:,} bad rows were"
