@@ -13,7 +13,6 @@ from sim.cli.trouble import answered
 
 app = typer.Typer(
     name="sim",
-    help="Replay LLM requests through a cluster: what do users feel, what breaks first?",
     epilog="First steps: sim new my-study, then sim run my-study/scenario.yaml.",
     add_completion=False,
     no_args_is_help=True,
@@ -45,6 +44,23 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the command with these words, or those of the shell, and return its exit code."""
     given = list(sys.argv[1:] if words is None else words)
     return answered(lambda: app(given, prog_name="sim"), with_traceback="--debug" in given)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        typer.echo(version("kvfabric"))
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Replay LLM requests through a cluster: what users feel, and what breaks first."""
 
 
 @app.command()
@@ -79,20 +95,17 @@ def check(
 @app.command("list")
 def list_(
     kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="KIND", help="gpus, nodes, links, models, engines, topologies, routers or readers."
-        ),
-    ],
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Show this one with its sources.")
+        str | None, typer.Argument(metavar="KIND", help="gpus, routers and so on; without it, all kinds.")
     ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show this one, with sources.")] = None,
     debug: Debug = False,
 ) -> None:
     """List what may be named in files, or show one entry."""
-    from sim.cli.listing import list_kind, show_one  # noqa: PLC0415
+    from sim.cli.listing import list_kind, list_kinds, show_one  # noqa: PLC0415
 
-    if name is None:
+    if kind is None:
+        list_kinds()
+    elif name is None:
         list_kind(kind)
     else:
         show_one(kind, name)
@@ -124,13 +137,17 @@ def new(
 def trace_info(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Trace file, or the name of a known trace.")],
     format: Annotated[str, typer.Option("--format", metavar="READER", help="See sim list readers.")] = "auto",
+    block_tokens: Annotated[
+        int | None,
+        typer.Option("--block-tokens", metavar="N", min=1, help="Tokens of one hashed block; else 512."),
+    ] = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Say what is in a trace: requests, rate, lengths, reuse, and what looks wrong."""
+    """Say what is in a trace, and what looks wrong."""
     from sim.cli.trace import describe  # noqa: PLC0415
 
-    describe(file, format, json)
+    describe(file, format, block_tokens, json)
 
 
 @trace_app.command("get")
@@ -138,7 +155,7 @@ def trace_get(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a public trace.")],
     debug: Debug = False,
 ) -> None:
-    """Fetch a public trace into the download cache and check its hash."""
+    """Fetch a public trace and check its hash."""
     from sim.cli.trace import fetch_trace  # noqa: PLC0415
 
     fetch_trace(name)

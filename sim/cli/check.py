@@ -12,6 +12,8 @@ from sim.base.errors import Advice, ConfigError, ConfigErrors, SimError
 from sim.cli.trouble import GOOD, YOUR_INPUT, say
 from sim.config.scenario import Scenario
 from sim.report.text import show
+from sim.results.run import SUMMARY_FILE
+from sim.results.store import SCENARIO_FILE
 
 _SCENARIO_KEYS = re.compile(r"^(model|pools|workload|router|kv_pool|run|slo|variants)\s*:", re.MULTILINE)
 _TOPOLOGY_KEYS = re.compile(r"^(nodes|fabric)\s*:", re.MULTILINE)
@@ -42,14 +44,38 @@ def _check_file(file: Path) -> int:
 
 
 def _doubts_of(file: Path) -> list[Advice]:
-    path = file / "scenario.yaml" if file.is_dir() else file
-    if is_topology(path.read_text(encoding="utf-8", errors="replace")):
-        return sifted(checks.check_topology(path))
-    return sifted(checks.check(api.load(path)))
+    if file.is_dir():
+        return _doubts_of(scenario_in(file))
+    if is_topology(file):
+        return sifted(checks.check_topology(file))
+    return doubts_on(api.load(file))
 
 
-def is_topology(text: str) -> bool:
+def doubts_on(scenario: Scenario) -> list[Advice]:
+    """Everything that looks odd about a scenario and its trace; mistakes are raised, all at once."""
+    return [*sifted(checks.check(scenario)), *_doubts_on_trace(scenario)]
+
+
+def _doubts_on_trace(scenario: Scenario) -> list[Advice]:
+    if scenario.workload.trace is None:
+        return []
+    from sim.base.streams import Streams  # noqa: PLC0415 - needs numpy
+    from sim.workload.build import open_trace  # noqa: PLC0415
+
+    return open_trace(scenario.workload, Streams(scenario.run.seed)).advice()
+
+
+def scenario_in(folder: Path) -> Path:
+    """The scenario of a run folder."""
+    if not (folder / SUMMARY_FILE).is_file():
+        hint = "name a scenario file, or the folder of a saved run"
+        raise ConfigError(str(folder), None, None, problem="a folder, but not of a run", hint=hint)
+    return folder / SCENARIO_FILE
+
+
+def is_topology(file: Path) -> bool:
     """Whether a file says how nodes are wired, not what is served: by the keys at its margin."""
+    text = file.read_text(encoding="utf-8", errors="replace")
     return bool(_TOPOLOGY_KEYS.search(text)) and not _SCENARIO_KEYS.search(text)
 
 
@@ -63,5 +89,5 @@ def sifted(findings: Sequence[ConfigError | Advice]) -> list[Advice]:
 
 def shown_doubts(scenario: Scenario) -> None:
     """Check a scenario before it runs: mistakes are raised, doubts go to stderr."""
-    for doubt in sifted(checks.check(scenario)):
+    for doubt in doubts_on(scenario):
         say(f"! {doubt}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from sim.base.registry import Registry
 from sim.catalog.entry import Entry
 from sim.catalog.load import load_catalog
 from sim.report.signs import plainly
+from sim.workload.library import known_traces
 
 Row = tuple[str, str]
 SHELVES: tuple[str, ...] = ("gpus", "nodes", "links", "models", "engines")
@@ -18,13 +21,31 @@ REGISTRIES: dict[str, tuple[str, str]] = {
     "routers": ("sim.serving.routers", "router"),
     "readers": ("sim.workload.readers", "reader"),
 }
-KINDS: tuple[str, ...] = (*SHELVES, "topologies", *REGISTRIES)
+KINDS: dict[str, str] = {
+    "gpus": "for nodes",
+    "nodes": "for `type:` in a topology",
+    "links": "for `link:` in a topology",
+    "models": "for `model:` in a scenario",
+    "engines": "for `engine:` in a scenario",
+    "topologies": "for `topology:` in a scenario",
+    "routers": "for `router:` in a scenario",
+    "traces": "for `workload.trace:`, fetched by `sim trace get`",
+    "readers": "for `workload.format:`",
+}
 TOPOLOGY_FOLDERS: tuple[Path, ...] = (Path("topologies"), Path(__file__).parents[2] / "topologies")
+
+
+def list_kinds() -> None:
+    """Print what can be listed."""
+    _print_rows(list(KINDS.items()))
 
 
 def list_kind(kind: str) -> None:
     """Print the names of a kind, each with a line about it."""
-    rows = _rows(kind)
+    _print_rows(_rows(kind))
+
+
+def _print_rows(rows: Sequence[Row]) -> None:
     width = max((len(name) for name, _ in rows), default=0)
     for name, about in rows:
         _print(f"{name:<{width}}  {about}".rstrip())
@@ -38,6 +59,8 @@ def _rows(kind: str) -> list[Row]:
         return [(name, registry.summary(name)) for name in registry.names()]
     if kind == "topologies":
         return _topologies()
+    if kind == "traces":
+        return [(trace.name, trace.about) for trace in known_traces().values()]
     raise UnknownNameError("list", kind, KINDS)
 
 
@@ -67,12 +90,22 @@ def show_one(kind: str, name: str) -> None:
     if kind in SHELVES:
         _show_entry(getattr(load_catalog(), kind)[name])
     elif kind in REGISTRIES:
-        _print((getattr(_registry(kind)[name], "__doc__", None) or "").strip())
+        _print(inspect.getdoc(_registry(kind)[name]) or "")
+    elif kind == "traces":
+        _show_trace(name)
     else:
         paths = {Path(path).stem: Path(path) for path, _ in _rows(kind)}
         if name not in paths:
             raise UnknownNameError("topology", name, paths)
         _print(paths[name].read_text(encoding="utf-8").rstrip())
+
+
+def _show_trace(name: str) -> None:
+    known = known_traces()
+    if name not in known:
+        raise UnknownNameError("trace", name, known)
+    trace = known[name]
+    _print(f"{trace.name}: {trace.about}\n  {trace.source}, {trace.licence}\n  {trace.url}")
 
 
 def _show_entry(entry: Entry) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sim import api
 from sim.base.errors import ConfigError
-from sim.cli.check import shown_doubts
+from sim.cli.check import is_topology, scenario_in, shown_doubts
 from sim.cli.trouble import GOOD, INTERRUPTED, MISSED, say
 from sim.config.scenario import Scenario
 from sim.report.plots import save_cdf
@@ -19,7 +19,7 @@ from sim.report.progress import ProgressLine
 from sim.report.text import Line, screen, show
 from sim.results import store
 from sim.results.provenance import Invocation, differences, now, surroundings
-from sim.results.run import SUMMARY_FILE, Run, open_run
+from sim.results.run import Run, open_run
 from sim.tables.sinks import ParquetSink
 
 
@@ -36,8 +36,9 @@ class Order:
 
 def simulate(order: Order) -> int:
     """Carry out an order and return the exit code."""
+    path = scenario_in(order.path) if order.path.is_dir() else order.path
+    _refuse_topology(path)
     earlier = _earlier(order)
-    path = order.path / store.SCENARIO_FILE if order.path.is_dir() else order.path
     scenario = api.load(path, sets=list(order.sets), variant=order.variant)
     shown_doubts(scenario)
     with store.staging(order.out) as folder:
@@ -54,12 +55,14 @@ def simulate(order: Order) -> int:
 
 def _earlier(order: Order) -> Run | None:
     """The run that is to be repeated, where the order names its folder and changes nothing."""
-    if not order.path.is_dir():
-        return None
-    if not (order.path / SUMMARY_FILE).is_file():
-        hint = "name a scenario file, or the folder of a saved run"
-        raise ConfigError(str(order.path), None, None, problem="a folder, but not of a run", hint=hint)
-    return None if order.sets or order.variant else open_run(order.path)
+    is_changed = order.sets or order.variant
+    return open_run(order.path) if order.path.is_dir() and not is_changed else None
+
+
+def _refuse_topology(path: Path) -> None:
+    if path.is_file() and is_topology(path):
+        hint = "name it in the `topology:` of a scenario, and run that; `sim check` takes both"
+        raise ConfigError(str(path), None, None, problem="a topology, not a scenario", hint=hint)
 
 
 def _answer(run: Run, earlier: Run | None, order: Order) -> None:

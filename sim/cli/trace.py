@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from itertools import islice
+from dataclasses import asdict
 from typing import Any
 
 from sim.base.errors import Advice
-from sim.cli.tracestats import STATISTICS, TraceStats
+from sim.base.units import show as shown
 from sim.cli.trouble import say
 from sim.report.text import Line, show
 from sim.results.store import json_text
-from sim.results.words import aligned, number, percent, whole
-from sim.workload.doubts import doubts_on_times
-from sim.workload.library import fetch, find_trace, known_as, raw_sha256
-from sim.workload.readers import guess_format, reader
-from sim.workload.source import TraceFile
-from sim.workload.trace import LOOKED_AT
+from sim.results.words import aligned, number, whole
+from sim.workload.info import LengthStats, ReuseStats, TraceInfo, trace_info
+from sim.workload.library import fetch, find_trace, known_as
+from sim.workload.tracerows import ReadRules
+
+COLUMNS: tuple[str, ...] = ("mean", "p50", "p90", "p99", "max")
 
 
-def describe(name: str, format_name: str, as_json: bool) -> None:
+def describe(wanted: str, format_name: str, block_tokens: int | None, as_json: bool) -> None:
     """Show what is in a trace: on a screen, or as JSON."""
-    source = TraceFile(find_trace(name))
-    kind = guess_format(source) if format_name == "auto" else format_name
-    stats = TraceStats().count(reader[kind](source))
-    figures = {"file": str(source.path), "format": kind, "known_as": _known(source), **stats.figures()}
-    doubts = [*_doubts(stats), *doubts_on_times(sorted(islice(stats.at_ps, LOOKED_AT)))]
+    known = known_as(find_trace(wanted))
+    tokens = block_tokens or (known.block_tokens if known else ReadRules().block_tokens)
+    info = trace_info(wanted, format_name, ReadRules(block_tokens=tokens))
+    doubts = [*_bad_rows(info), *info.advice]
     if as_json:
-        sys.stdout.write(json_text({**figures, "warnings": [str(doubt) for doubt in doubts]}))
+        sys.stdout.write(json_text({**figures(info), "warnings": [asdict(doubt) for doubt in doubts]}))
         return
-    show(list(_screen(figures)), sys.stdout)
+    show(list(_screen(info)), sys.stdout)
     for doubt in doubts:
         say(f"! {doubt}")
 
@@ -42,45 +41,63 @@ def fetch_trace(name: str) -> None:
     say(f"fetched, hash checked; use it as `workload.trace: {name}`")
 
 
-def _known(source: TraceFile) -> dict[str, Any] | None:
-    """The public trace that a file claims to be by its name, and whether its contents are those."""
-    trace = None if source.path.is_dir() else known_as(source.path)
-    if trace is None:
-        return None
-    return {"name": trace.name, "is_intact": raw_sha256(source.path) == trace.sha256, "source": trace.source}
+def figures(info: TraceInfo) -> dict[str, Any]:
+    """Everything that is known of a trace, for machines."""
+    found = {key: value for key, value in asdict(info).items() if key != "advice"}
+    known = info.known
+    return {
+        **found,
+        "path": str(info.path),
+        "known": None if known is None else {"name": known.name, "source": known.source},
+        "is_verified": info.is_verified,
+    }
 
 
-def _doubts(stats: TraceStats) -> Iterator[Advice]:
-    if stats.first_bad is not None:
-        bad = stats.first_bad
-        count = f"{whole(stats.bad_rows)} {'row' if stats.bad_rows == 1 else 'rows'} cannot be used"
-        yield Advice(f"{count}, first line {bad.line}: {bad.problem}", bad.hint or "mend the file")
-    if stats.worst_lateness_ps:
-        late = f"{stats.worst_lateness_ps / 10**12:.6g} s"
-        yield Advice(f"rows are out of order, by up to {late}", f"set workload.sort_window to {late} or more")
+def _bad_rows(info: TraceInfo) -> Iterator[Advice]:
+    if info.skipped_rows:
+        first = info.bad_rows[0]
+        count = f"{whole(info.skipped_rows)} {'row' if info.skipped_rows == 1 else 'rows'} cannot be used"
+        yield Advice(f"{count}, first line {first.line}: {first.problem}", first.hint)
 
 
-def _screen(figures: dict[str, Any]) -> Iterator[Line]:
-    known = figures["known_as"]
-    yield [(figures["file"], "bold"), (f"   read as {figures['format']}", "dim")]
-    if known is not None:
-        mark = ("✓", "bold green") if known["is_intact"] else ("✗", "bold red")
-        state = "is" if known["is_intact"] else "is not, by its hash,"
-        yield [mark, (f" {state} {known['name']}: {known['source']}", "")]
-    rate = f"{number(figures['requests_per_s'])} requests/s"
-    yield [(f"  {whole(figures['requests'])} requests in {number(figures['span_s'])} s, {rate}", "")]
-    if figures["blocks"]:
-        yield [
-            (f"  {whole(figures['blocks'])} blocks, {percent(figures['reused_fraction'])} seen before", "")
-        ]
-    else:
-        yield [("  no block ids: nothing can be reused", "")]
-    if figures["extra"]:
-        yield [(f"  more columns, not used: {', '.join(figures['extra'])}", "dim")]
+def _screen(info: TraceInfo) -> Iterator[Line]:
+    yield [(str(info.path), "bold"), (f"   read as {info.format}", "dim")]
+    if info.known is not None:
+        mark = ("✓", "bold green") if info.is_verified else ("✗", "bold red")
+        state = "is" if info.is_verified else "is not, by its hash,"
+        yield [mark, (f" {state} {info.known.name}: {info.known.source}", "")]
+    yield from _times(info)
+    yield from _reuse(info.reuse)
+    if info.extra_keys:
+        yield [(f"  more columns, not used: {', '.join(info.extra_keys)}", "dim")]
     yield []
-    rows = [["", *STATISTICS], *(_tokens(figures, key) for key in ("input_tokens", "output_tokens"))]
-    yield from ([(f"  {line.rstrip()}", "")] for line in aligned(rows, left=1))
+    lengths = (_row("input tokens", info.input_tokens), _row("output tokens", info.output_tokens))
+    for line in aligned([["", *COLUMNS], *lengths], left=1):
+        yield [(f"  {line.rstrip()}", "")]
 
 
-def _tokens(figures: dict[str, Any], key: str) -> list[str]:
-    return [key.replace("_", " "), *(number(figures[key][name]) for name in STATISTICS)]
+def _times(info: TraceInfo) -> Iterator[Line]:
+    count = f"{whole(info.rows)} {'request' if info.rows == 1 else 'requests'}"
+    if info.mean_rate_per_s is None:
+        yield [(f"  {count} at one instant", "")]
+        return
+    peak = f"{number(info.peak_minute_rate_per_s)} in the busiest minute"
+    yield [(f"  {count} in {number(info.span_s)} s: {number(info.mean_rate_per_s)} requests/s, {peak}", "")]
+    if info.tick_ps is not None:
+        yield [(f"  arrivals in ticks of {shown(info.tick_ps, 'time')}", "")]
+    elif info.gap_cv is not None:
+        yield [(f"  coefficient of variation of the gaps {number(info.gap_cv)} (a Poisson stream has 1)", "")]
+
+
+def _reuse(reuse: ReuseStats | None) -> Iterator[Line]:
+    if reuse is None:
+        yield [("  no block ids: nothing can be reused", "")]
+        return
+    blocks = f"{whole(reuse.blocks)} blocks of {whole(reuse.block_tokens)} tokens"
+    yield [(f"  {blocks}, {number(100 * reuse.seen_before_fraction)} % seen before", "")]
+    hits = number(100 * reuse.token_hit_fraction)
+    yield [(f"  a cache without limit would find {hits} % of the prompt tokens", "")]
+
+
+def _row(title: str, lengths: LengthStats) -> list[str]:
+    return [title, *(number(getattr(lengths, column)) for column in COLUMNS)]

@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 
 from sim.base.errors import SimError, SimulationError
 
@@ -15,9 +16,8 @@ GOOD, MISSED, YOUR_INPUT, OUR_BUG, INTERRUPTED = 0, 1, 2, 3, 130
 def answered(command: Callable[[], object], with_traceback: bool = False) -> int:
     """Run a command and return its exit code, whatever happens in it."""
     try:
-        command()
-    except SystemExit as stop:
-        return _code_of(stop)
+        code = _code_of(command)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED
@@ -27,7 +27,7 @@ def answered(command: Callable[[], object], with_traceback: bool = False) -> int
         if with_traceback:
             traceback.print_exc()
         return explain(error)
-    return GOOD
+    return code
 
 
 def explain(error: Exception) -> int:
@@ -46,17 +46,23 @@ def explain(error: Exception) -> int:
 
 
 def say(text: str) -> None:
-    """Write to stderr, in plain signs where its encoding has no others."""
-    print(
-        text.encode(sys.stderr.encoding or "utf-8", "replace").decode(sys.stderr.encoding or "utf-8"),
-        file=sys.stderr,
-    )
+    """Write to stderr, in plain signs where its encoding has no others; nobody need be listening."""
+    encoding = sys.stderr.encoding or "utf-8"
+    with suppress(BrokenPipeError):
+        print(text.encode(encoding, "replace").decode(encoding), file=sys.stderr, flush=True)
 
 
-def _code_of(stop: SystemExit) -> int:
-    if stop.code is None:
-        return GOOD
-    return stop.code if isinstance(stop.code, int) else YOUR_INPUT
+def _code_of(command: Callable[[], object]) -> int:
+    """Run a command that may end by SystemExit; Typer turns a closed pipe into one, which is turned back."""
+    try:
+        command()
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):
+            raise stop.__context__ from None
+        if isinstance(stop.code, int):
+            return stop.code
+        return GOOD if stop.code is None else YOUR_INPUT
+    return GOOD
 
 
 def _pipe_closed() -> int:

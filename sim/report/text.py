@@ -75,7 +75,8 @@ def _latencies(figures: Figures) -> Iterator[Line]:
 
 def _replicas(figures: Figures) -> Iterator[Line]:
     for pool in figures["pools"]:
-        copies = f"{words.whole(pool['replicas'])} replicas on {words.whole(pool['gpus'])} GPUs"
+        replicas, gpus = words.counted(pool["replicas"], "replica"), words.counted(pool["gpus"], "GPU")
+        copies = f"{replicas} on {gpus}"
         yield [(f"  {pool['name']:<10} {words.percent(pool['utilisation']):>6} busy   ", ""), (copies, "dim")]
     hits = words.percent(figures["hit_fraction"])
     yield [(f"  {'KV cache':<10} {hits:>6} of prompt tokens found   ", ""), *_computed(figures)]

@@ -58,8 +58,13 @@ def staging(out: Path | None = None) -> Iterator[Path]:
     if out is not None:
         check_out(out)
     parent = RUNS if out is None else out.absolute().parent
-    parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=parent))
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=parent))
+    except OSError as error:
+        problem = f"cannot write in {parent}: {error.strerror}"
+        hint = "name a folder that you may write in"
+        raise ConfigError("--out", None, None, problem=problem, hint=hint) from None
     try:
         yield folder
     finally:

@@ -109,7 +109,7 @@ def counts(figures: Figures) -> str:
     if not measured:
         return "no request measured"
     fate = "all finished" if not others else f"{whole(finished)} finished, {', '.join(others)}"
-    return f"{whole(measured)} requests measured, {fate}"
+    return f"{counted(measured, 'request')} measured, {fate}"
 
 
 def number(value: float | None) -> str:
@@ -126,6 +126,11 @@ def number(value: float | None) -> str:
 def whole(value: int) -> str:
     """A count, thousands apart."""
     return f"{value:,}".replace(",", " ")
+
+
+def counted(value: int, noun: str) -> str:
+    """A count of things: 1 replica, 2 replicas."""
+    return f"{whole(value)} {noun}" + "s" * (value != 1)
 
 
 def percent(fraction: float | None) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,15 @@ def test_help_and_lists_import_nothing_slow():
         (["schema", "sceario"], "unknown form 'sceario'\n  hint: did you mean 'scenario'?\n"),
         (["run", "nowhere.yaml"], "nowhere.yaml"),
         (
+            ["run", "topologies/two-dgx-b200.yaml"],
+            "topologies/two-dgx-b200.yaml: a topology, not a scenario\n"
+            "  hint: name it in the `topology:` of a scenario, and run that; `sim check` takes both\n",
+        ),
+        (
+            ["check", "tests"],
+            "tests: a folder, but not of a run\n  hint: name a scenario file, or the folder of a saved run\n",
+        ),
+        (
             ["run", "tests"],
             "tests: a folder, but not of a run\n  hint: name a scenario file, or the folder of a saved run\n",
         ),
@@ -112,12 +122,35 @@ def test_an_entry_is_shown_with_its_sources():
     assert "[primary: " in found
 
 
-@pytest.mark.parametrize(("form", "key"), [("scenario", "pools"), ("topology", "fabric")])
-def test_schema_is_json_of_the_form(form, key):
-    schema = json.loads(command("schema", form).stdout)
-    assert key in schema["properties"]
-    assert "extends" in schema["properties"]
-    assert ("variants" in schema["properties"]) is (form == "scenario")
+@pytest.mark.parametrize(
+    ("kind", "form", "key"), [("scenario", "Scenario", "pools"), ("topology", "Topology", "fabric")]
+)
+def test_schema_is_json_of_the_form(kind, form, key):
+    properties = json.loads(command("schema", kind).stdout)["$defs"][form]["properties"]
+    assert {key, "extends"} <= properties.keys()
+    assert ("variants" in properties) is (kind == "scenario")
+
+
+def test_list_alone_lists_what_can_be_listed():
+    found = command("list")
+    assert (found.returncode, found.stderr) == (0, "")
+    kinds = [line.split()[0] for line in found.stdout.splitlines()]
+    assert kinds[:5] == ["gpus", "nodes", "links", "models", "engines"]
+    for kind in kinds:
+        listed = command("list", kind)
+        assert (listed.returncode, listed.stderr) == (0, "")
+        assert listed.stdout.count("\n") > 0
+
+
+def test_version_is_that_of_the_package():
+    assert command("--version").stdout == f"{version('kvfabric')}\n"
+
+
+def test_a_known_trace_is_shown_with_its_source():
+    found = command("list", "traces", "azure-code-2023").stdout.splitlines()
+    assert found[0].startswith("azure-code-2023: one hour of a code completion service")
+    assert found[1] == "  Patel et al., Splitwise, ISCA 2024; github.com/Azure/AzurePublicDataset, CC-BY-4.0"
+    assert found[2].startswith("  https://")
 
 
 def test_new_makes_a_study_once(tmp_path):
@@ -138,22 +171,60 @@ def test_new_makes_a_study_once(tmp_path):
     assert (tmp_path / "study" / "scenario.yaml").read_text() == "mine"
 
 
-def test_trace_info_counts_what_is_in_a_file(tmp_path):
-    rows = [
-        {"timestamp": 1000 * i, "input_length": 1024, "output_length": 5, "hash_ids": [0, i], "tag": 1}
-        for i in range(11)
-    ]
-    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n{broken\n")
-    found = command("trace", "info", str(tmp_path / "t.jsonl"), "--json")
+TRACE_ROWS = [
+    {"timestamp": 1000 * i, "input_length": 1024, "output_length": 5, "hash_ids": [0, i + 1], "tag": 1}
+    for i in range(11)
+]
+
+
+def trace_file(folder, rows=TRACE_ROWS, end=""):
+    path = folder / "t.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows) + end)
+    return str(path)
+
+
+def test_trace_info_says_what_is_in_a_file(tmp_path):
+    found = command("trace", "info", trace_file(tmp_path, end="{broken\n"))
     assert found.returncode == 0
+    assert (
+        found.stdout
+        == f"""\
+{tmp_path}/t.jsonl   read as mooncake
+  11 requests in 10.0 s: 1.10 requests/s, 1.10 in the busiest minute
+  coefficient of variation of the gaps 0 (a Poisson stream has 1)
+  22 blocks of 512 tokens, 45.5 % seen before
+  a cache without limit would find 45.5 % of the prompt tokens
+  more columns, not used: tag
+
+                  mean     p50     p90     p99     max
+  input tokens   1 024   1 024   1 024   1 024   1 024
+  output tokens   5.00    5.00    5.00    5.00    5.00
+"""
+    )
+    assert found.stderr.startswith("! 1 row cannot be used, first line 12: not JSON")
+
+
+def test_trace_info_for_machines(tmp_path):
+    found = command("trace", "info", trace_file(tmp_path, end="{broken\n"), "--json")
+    assert (found.returncode, found.stderr) == (0, "")
     figures = json.loads(found.stdout)
-    assert (figures["requests"], figures["bad_rows"], figures["span_s"]) == (11, 1, 10.0)
-    assert figures["blocks"] == 22
-    assert figures["reused_fraction"] == 11 / 22  # block 0 ten times, and once within the first request
-    assert figures["extra"] == ["tag"]
-    screen = command("trace", "info", str(tmp_path / "t.jsonl"))
-    assert "  11 requests in 10.0 s, 1.10 requests/s\n  22 blocks, 50 % seen before\n" in screen.stdout
-    assert "! 1 row cannot be used, first line 12: " in screen.stderr
+    assert (figures["rows"], figures["skipped_rows"], figures["span_s"]) == (11, 1, 10.0)
+    assert figures["reuse"]["seen_before_fraction"] == 10 / 22
+    assert figures["extra_keys"] == ["tag"]
+    assert figures["known"] is None
+    (warning,) = figures["warnings"]
+    assert warning["text"].startswith("1 row cannot be used")
+
+
+def test_trace_info_takes_blocks_of_another_size(tmp_path):
+    rows = [row | {"input_length": 32} for row in TRACE_ROWS]
+    refused = command("trace", "info", trace_file(tmp_path, rows))
+    assert refused.returncode == 2
+    assert "all rows fit blocks of 16 tokens" in refused.stderr
+    assert (
+        "22 blocks of 16 tokens"
+        in command("trace", "info", trace_file(tmp_path, rows), "--block-tokens", "16").stdout
+    )
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():
@@ -166,6 +237,14 @@ def test_a_reader_that_has_seen_enough_is_no_error():
         cwd=REPOSITORY,
     )
     assert (found.stdout, found.stderr) == ("{\n", "")
+
+
+@pytest.mark.parametrize(("words", "code"), [("list gpus", 0), ("run nowhere.yaml 2>&1", 2)])
+def test_nobody_reading_changes_no_exit_code(words, code):
+    """Output into a pipe that nobody reads."""
+    script = f"{sys.executable} -m sim {words} | true; echo ${{PIPESTATUS[0]}}"
+    found = subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True, cwd=REPOSITORY)
+    assert (found.stdout, found.stderr) == (f"{code}\n", "")
 
 
 SCENARIO = """\
@@ -312,6 +391,25 @@ def test_doubts_go_to_stderr_and_stop_nothing(engine, capsys, monkeypatch):
     monkeypatch.setattr(check.checks, "check", lambda scenario: [Advice("it is odd", "change it")])
     assert main(["run", "chat.yaml"]) == 0
     assert capsys.readouterr().err == "! it is odd\n  advice: change it\n"
+
+
+def test_an_out_that_cannot_be_written_ends_with_2_before_anything_runs(engine, capsys):
+    engine(lambda *_, **__: pytest.fail("it ran"))
+    assert main(["run", "chat.yaml", "--out", "chat.yaml/mine"]) == 2
+    assert capsys.readouterr().err.startswith("--out: cannot write in ")
+
+
+def test_what_looks_odd_in_a_trace_is_said_before_it_is_replayed(engine, capsys):
+    engine(answer())
+    rows = [row | {"timestamp": 3000 * (i // 3), "hash_ids": [0, i]} for i, row in enumerate(TRACE_ROWS * 10)]
+    trace_file(Path(), rows)
+    text = SCENARIO[: SCENARIO.index("  arrivals")] + "  trace: t.jsonl\n" + "slo: [ttft p90 < 500 ms]\n"
+    Path("replay.yaml").write_text(text)
+    assert main(["run", "replay.yaml"]) == 0
+    assert capsys.readouterr().err == (
+        "! arrivals come in ticks of 3 s, 2.97 requests at each\n"
+        "  advice: set workload.tick: 3 s to spread them within the ticks\n"
+    )
 
 
 def test_errors_of_a_file_end_with_2(engine, capsys):
