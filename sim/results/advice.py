@@ -15,7 +15,7 @@ from sim.base.errors import Advice
 from sim.config.scenario import Scenario
 from sim.results.measured import Measured
 from sim.results.stats import SAMPLES_BEYOND, samples_beyond
-from sim.results.words import percent, seconds, whole
+from sim.results.words import counted, percent, seconds, whole
 from sim.tables.schema import PS_PER_S
 from sim.tables.uses import LinkUse, Outcome
 
@@ -35,12 +35,19 @@ def advice_on(measured: Measured, outcome: Outcome, scenario: Scenario) -> list[
         remedy = "lengthen run.duration, shorten run.warmup, or look at the trace with `sim trace info`"
         return [Advice("no request arrived in the measured window", remedy)]
     return [
+        *_skipped(outcome),
         *_overload(measured, outcome, scenario),
         *_unended(measured, outcome),
         *_full_links(outcome.links),
         *_weak_quantiles(measured, outcome, scenario),
         *outcome.advice,
     ]
+
+
+def _skipped(outcome: Outcome) -> Iterator[Advice]:
+    if outcome.skipped_rows:
+        rows = counted(outcome.skipped_rows, "row")
+        yield Advice(f"{rows} of the trace could not be used", "see which with `sim trace info`")
 
 
 def _overload(measured: Measured, outcome: Outcome, scenario: Scenario) -> Iterator[Advice]:

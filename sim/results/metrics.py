@@ -47,6 +47,7 @@ def figures_of(measured: Measured, outcome: Outcome, limits: Sequence[SloLimit])
         "pools": _pools(outcome.replicas, window_ps),
         "links": _busiest(outcome.links, window_s),
         "rejected_reasons": dict(outcome.rejected_reasons),
+        "skipped_rows": outcome.skipped_rows,
         "gpus": outcome.gpus,
         "window_s": window_s,
         "simulated_s": outcome.simulated_ps / PS_PER_S,

@@ -54,4 +54,5 @@ class Outcome:
     events: int
     cpu_s: float
     interrupted: bool = False
+    skipped_rows: int = 0
     advice: tuple[Advice, ...] = ()

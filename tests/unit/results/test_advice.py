@@ -20,6 +20,13 @@ def test_many_unfinished():
     )
 
 
+def test_rows_that_were_skipped():
+    run = run_of([done(100, 1100)], skipped_rows=3)
+    assert said(run)[0] == ("3 rows of the trace could not be used", "see which with `sim trace info`")
+    assert run.figures["skipped_rows"] == 3
+    assert not any("of the trace" in text for text, _ in said(run_of([done(100, 1100)])))
+
+
 def test_rejected_with_their_reasons():
     run = run_of([done(100, 1100), REJECTED], rejected_reasons={"prompt longer than KV memory": 1})
     assert said(run)[0][0] == "1 of 2 requests were rejected: prompt longer than KV memory (1)"
