@@ -2,7 +2,7 @@
 
 The engine reports about twice a second of CPU time: the simulated instant, requests done, running and
 waiting, and events so far. The instant counts from the start of the window. Time left assumes that the rest
-of the window costs what it has cost so far.
+of the window costs what it has cost since the first report: filling caches comes before.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 PLAIN_EVERY_S = 5.0
 BAR_CELLS = 12
+PREPARING = "preparing: building the cluster, filling caches"
 
 
 class Progress(Protocol):
@@ -69,6 +70,27 @@ class State:
     events: int
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The first report: when it came, and how far the simulation was."""
+
+    at_s: float
+    state: State
+
+    def pace(self, at_s: float, state: State) -> Pace:
+        """What has happened since."""
+        return Pace(at_s - self.at_s, state.now_ps - self.state.now_ps, state.events - self.state.events)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """So many picoseconds and events were simulated in so many seconds."""
+
+    spent_s: float = 0.0
+    simulated_ps: int = 0
+    events: int = 0
+
+
 @dataclass
 class ProgressLine:
     """Shows progress on a stream: live where it is a terminal, else a line every few seconds.
@@ -78,16 +100,17 @@ class ProgressLine:
 
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     window_ps: int | None = None
-    _started_s: float = 0.0
     _shown_s: float = 0.0
+    _since: Mark | None = None
     _live: Live | None = None
 
     def __enter__(self) -> Self:
         """Start the clock, and the live line on a terminal."""
-        self._started_s = self._shown_s = time.monotonic()
+        self._shown_s = time.monotonic()
         if wants_colour(self.stream):
             self._live = _live_line(self.stream)
             self._live.start()
+            self._live.update(self._encodable(PREPARING), refresh=True)
         return self
 
     def __exit__(self, *failure: object) -> None:
@@ -97,13 +120,14 @@ class ProgressLine:
 
     def update(self, now_ps: int, done: int, running: int, waiting: int, events: int) -> None:
         """Show how far it has come."""
-        now_s = time.monotonic()
+        now_s, state = time.monotonic(), State(now_ps, done, running, waiting, events)
+        self._since = self._since or Mark(now_s, state)
         if self._live is None and now_s - self._shown_s < PLAIN_EVERY_S:
             return
         self._shown_s = now_s
-        state = State(now_ps, done, running, waiting, events)
         width = WIDTH if self._live is None else self._live.console.width - 1
-        text = self._encodable(progress_text(state, self.window_ps, now_s - self._started_s, width))
+        pace = self._since.pace(now_s, state)
+        text = self._encodable(progress_text(state, self.window_ps, pace, width))
         if self._live is None:
             print(text, file=self.stream, flush=True)
         else:
@@ -113,9 +137,9 @@ class ProgressLine:
         return text if can_encode(self.stream) else plainly(text)
 
 
-def progress_text(state: State, window_ps: int | None, spent_s: float, width: int) -> str:
+def progress_text(state: State, window_ps: int | None, pace: Pace, width: int) -> str:
     """One line of progress: the clock, requests, events a second and the time left, as far as they fit."""
-    speed = f"{count_short(state.events / spent_s if spent_s > 0 else 0)} events/s"
+    speed = f"{count_short(pace.events / pace.spent_s)} events/s" if pace.spent_s > 0 else ""
     requests = f"{whole(state.done)} done, {whole(state.running)} running, {whole(state.waiting)} waiting"
     if window_ps is None:
         return _fitting(width, f"simulating {clock(state.now_ps / PS_PER_S)}", requests, speed)
@@ -123,7 +147,8 @@ def progress_text(state: State, window_ps: int | None, spent_s: float, width: in
         past = clock((state.now_ps - window_ps) / PS_PER_S)
         return _fitting(width, f"draining, {past} past the window", requests, speed)
     part = state.now_ps / window_ps
-    left = f"{clock(spent_s * (1 - part) / part)} left" if part > 0 else ""
+    left_ps = window_ps - state.now_ps
+    left = f"{clock(pace.spent_s * left_ps / pace.simulated_ps)} left" if pace.simulated_ps > 0 else ""
     place = f"{_bar(part)} {part:4.0%} of {clock(window_ps / PS_PER_S)}"
     return _fitting(width, place, requests, left, speed)
 
