@@ -13,9 +13,11 @@ help:  ## list the targets
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; use make PYTHON=/path/to/python3.11"; exit 2; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@echo "making $(VENV) with the packages of pyproject.toml; this takes a minute or two"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
 	@touch $@
+	@echo "ready: $(BIN)/sim --help"
 
 setup: $(STAMP)  ## make .venv with everything for running and development
 
@@ -29,9 +31,9 @@ quick: $(STAMP)  ## run the tests that take seconds
 	$(BIN)/python -m pytest -n 2 -m 'not slow'
 
 lint: $(STAMP)  ## check style
-	$(BIN)/ruff check sim tests
-	$(BIN)/ruff format --check sim tests
-	$(BIN)/codespell sim tests docs README.md CHANGELOG.md CONTRIBUTING.md
+	$(BIN)/ruff check sim tests tools
+	$(BIN)/ruff format --check sim tests tools
+	$(BIN)/codespell sim tests tools docs scenarios topologies README.md CHANGELOG.md CONTRIBUTING.md
 
 types: $(STAMP)  ## check types
 	$(BIN)/mypy
