@@ -77,6 +77,7 @@ PositiveFraction = Annotated[
 ]
 Power = Annotated[float, reader("power"), written("power"), described("power")]
 ComputeRate = Annotated[float, reader("compute", is_open=True), written("compute"), described("compute")]
+Length = Annotated[float, reader("length"), written("length"), described("length")]
 
 
 def as_written(text: str) -> Any:
@@ -120,6 +121,7 @@ __all__ = [
     "Duration",
     "FilePath",
     "Fraction",
+    "Length",
     "PerSecond",
     "PositiveDuration",
     "PositiveFraction",

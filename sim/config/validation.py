@@ -130,7 +130,7 @@ def unknown_key(complaints: Complaints, path: tuple[str, ...], complaint: Compla
     if "." in path[-1]:
         return UNKNOWN_KEY, "a dotted key goes into the tree only in a patch: `extends`, `variants` or --set"
     form = form_at(complaints.form, path[:-1])
-    return UNKNOWN_KEY, did_you_mean(path[-1], form.model_fields) if form else None
+    return UNKNOWN_KEY, did_you_mean(path[-1], fields_of(form)) if form else None
 
 
 def missing(complaints: Complaints, path: tuple[str, ...], complaint: Complaint) -> Words:
@@ -176,9 +176,9 @@ def remedy(what: str, written: object, complaints: Complaints, path: tuple[str, 
         return f"write {YAML_1_1_BOOLEANS[written.lower()]}"
     if what == MAPPING:
         form = form_at(complaints.form, path)
-        if form and "name" in form.model_fields and isinstance(written, str):
+        if form and "name" in fields_of(form) and isinstance(written, str):
             return f"write {path[-1]}: {{name: {written}}}"
-        return f"its keys are {listed(list(form.model_fields))}" if form else None
+        return f"its keys are {listed(list(fields_of(form)))}" if form else None
     if what == LIST:
         return (
             f"write it in brackets: [{written}]" if isinstance(written, str) else "start each item with `- `"
@@ -273,12 +273,17 @@ def choices_of(annotation: Any) -> list[object]:
     ]
 
 
+def fields_of(form: type[Form]) -> dict[str, FieldInfo]:
+    """The fields of a form by the keys that a user writes."""
+    return {field.alias or name: field for name, field in form.model_fields.items()}
+
+
 def field_at(form: type[Form], path: tuple[str, ...]) -> FieldInfo | None:
     """The field that a path of a document leads to; None for an item of a list, or where there is none."""
     if not path:
         return None
     parent = form_at(form, path[:-1])
-    return parent.model_fields.get(path[-1]) if parent else None
+    return fields_of(parent).get(path[-1]) if parent else None
 
 
 def form_at(form: type[Form], path: tuple[str, ...]) -> type[Form] | None:
@@ -287,6 +292,6 @@ def form_at(form: type[Form], path: tuple[str, ...]) -> type[Form] | None:
     for key in path:
         forms = [part for part in here if isinstance(part, type) and issubclass(part, Form)]
         items = [get_args(part)[0] for part in here if get_origin(part) is list]
-        fields = [part.model_fields[key].annotation for part in forms if key in part.model_fields]
+        fields = [fields_of(part)[key].annotation for part in forms if key in fields_of(part)]
         here = [part for annotation in (*fields, *items) for part in parts_of(annotation)]
     return next((part for part in here if isinstance(part, type) and issubclass(part, Form)), None)
