@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sim.kvpool.tree import Holding, Match, PrefixTree
+from sim.kvpool.tree import Holding, PrefixTree, Stretch
 
 
 class Lease:
@@ -89,7 +89,7 @@ class HbmCache:
         self._leases[lease] = None
         self._held += hits
         if match and hits:
-            self._touch_first(match, hits)
+            self._touch_first(match.path, hits)
         if wanted > self.free:
             self._evict(wanted - self.free)
         self.free -= wanted
@@ -105,7 +105,10 @@ class HbmCache:
         match = self.tree.match(blocks)
         path = self.tree.grow(blocks, match)
         for stretch in path:
-            reach = min(len(stretch.blocks), len(blocks) - stretch.start)
+            length = len(stretch.blocks)
+            if stretch.start + length <= lease.hits:
+                continue  # held since it was admitted, hence here
+            reach = min(length, len(blocks) - stretch.start)
             holding = stretch.holders.get(self.number)
             if holding is None:
                 holding = stretch.holders[self.number] = Holding(stretch, 0, 0)
@@ -113,9 +116,9 @@ class HbmCache:
             if holding.held < reach:
                 self.cached += reach - holding.held
                 self.free -= reach - holding.held
-                stretch.shortened -= reach == len(stretch.blocks)
+                stretch.shortened -= reach == length
                 holding.held = reach
-        self._touch_first(Match(path, reach), len(blocks))
+        self._touch_first(path, len(blocks))
         self.free += len(blocks) - lease.hits
         self.claimed -= len(blocks) - lease.hits
         self._held += len(blocks) - lease.length
@@ -136,10 +139,10 @@ class HbmCache:
             self.publish(lease)
             self.release(lease)
 
-    def _touch_first(self, match: Match, length: int) -> None:
+    def _touch_first(self, path: Sequence[Stretch], length: int) -> None:
         """Touch the first `length` blocks of a prompt, which are all here, deepest first."""
         newest, touch = self._order, self._touch
-        for stretch in reversed(match.path):
+        for stretch in reversed(path):
             inside = length - stretch.start
             if inside <= 0:
                 continue
