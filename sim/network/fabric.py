@@ -136,7 +136,7 @@ class Fabric:
         rate = self.cluster.rate_bytes_per_s
         efficiency = self.cluster.fabric.routing.efficiency
         nodes_in = self._nodes_per_unit()
-        per_pod = self.cluster.fabric.units_per_pod
+        per_pod = self.cluster.fabric.units_per_pod or 1
         for pod, cables in self.cluster.pod_up_cables.items():
             nodes = sum(nodes_in[pod * per_pod : (pod + 1) * per_pod])
             reach = nodes * self.cluster.rails * rate

@@ -1,7 +1,9 @@
-"""The cluster as the simulator sees it: numbered nodes, rails, units and pods, with capacities.
+"""The cluster as the simulator sees it: numbered nodes, rails, switches and pods, with capacities.
 
-Built once from a topology file and sealed. Rates are bytes per second and per direction; what a link can
-carry is its nominal rate times its measured efficiency.
+Built once from a topology file and sealed. All that concerns cables is read off the graph of the fabric, so
+that it holds for any kind of fabric. Rates are bytes per second and per direction; what a link can carry is
+its nominal rate times its measured efficiency. Light takes 5 ns for a metre of fibre (a refractive index of
+1.5); a cable's delay comes on top of the latency per switch of the link, which may hold that of a short one.
 """
 
 from __future__ import annotations
@@ -12,7 +14,12 @@ from functools import cached_property
 from sim.base.errors import ConfigError, ConfigErrors, UnknownNameError
 from sim.catalog import Catalog, Link, Node
 from sim.config.topology import Fabric, Topology
-from sim.topology import graph as graphs
+from sim.topology import builders, explicit  # noqa: F401 - they register the kinds of fabrics
+from sim.topology.faults import before_building, faults
+from sim.topology.graph import Graph, Site, WiringFault, builder
+from sim.topology.wiring import Cabled, Core, Hops, Leaf, Spine, Wiring
+
+PS_PER_M = 5000
 
 
 @dataclass(frozen=True)
@@ -20,7 +27,8 @@ class Cluster:
     """Nodes in order, and the fabric that joins them.
 
     `types[i]` is the catalogue node of node i, `local[i]` the link between its GPUs (NVLink, else PCIe),
-    `link` that of the fabric. Up-capacities are taken from the cables of the graph; down equals up.
+    `sites[i]` where it was written, `domains` the nodes of each NVLink domain, `link` that of the fabric.
+    Capacities up are taken from the cables of the graph; down equals up.
     """
 
     name: str
@@ -28,6 +36,8 @@ class Cluster:
     local: tuple[Link, ...]
     fabric: Fabric | None
     link: Link | None
+    sites: tuple[Site, ...]
+    domains: tuple[range, ...]
 
     @property
     def gpus(self) -> int:
@@ -36,52 +46,125 @@ class Cluster:
 
     @property
     def rails(self) -> int:
-        """Rails of the fabric: NICs that each node has in it."""
+        """Rails of the fabric; each node has one NIC or several on each."""
         return self.fabric.rails if self.fabric else 0
 
     @cached_property
-    def graph(self) -> graphs.Graph:
+    def graph(self) -> Graph:
         """The networkx graph of the fabric."""
         assert self.fabric is not None
-        return graphs.builder[self.fabric.kind](self.fabric, len(self.types))
+        return builder[self.fabric.kind](self.fabric, self.sites)
 
-    def unit_of(self, node: int) -> int:
-        """The scalable unit of a node."""
-        return node // self.fabric.nodes_per_unit if self.fabric else 0
+    @cached_property
+    def wiring(self) -> Wiring:
+        """The switches with their cables."""
+        return Wiring(self.graph, self.rails)
 
-    def pod_of(self, unit: int) -> int:
-        """The pod of a scalable unit."""
-        return unit // self.fabric.units_per_pod if self.fabric else 0
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The leaves in order, each with its unit, pod, rails, nodes and cables up."""
+        return self.wiring.leaves
+
+    @property
+    def spines(self) -> tuple[Spine, ...]:
+        """The spines in order, each with its pod and cables up."""
+        return self.wiring.spines
+
+    @property
+    def cores(self) -> tuple[Core, ...]:
+        """The cores in order."""
+        return self.wiring.cores
+
+    def leaf_of(self, node: int, rail: int) -> int:
+        """The leaf that the NICs of a node on a rail are cabled to; NO_LEAF where there is no switch."""
+        return self.wiring.leaf_of[node][rail]
+
+    def up_cables(self, leaf: int) -> int:
+        """Cables from a leaf to all its spines."""
+        return self.wiring.leaves[leaf].up_cables
+
+    @cached_property
+    def spines_in(self) -> dict[int, tuple[int, ...]]:
+        """The spines of each pod, in order."""
+        spines: dict[int, list[int]] = {}
+        for spine in self.spines:
+            spines.setdefault(spine.pod, []).append(spine.number)
+        return {pod: tuple(numbers) for pod, numbers in spines.items()}
+
+    def spines_of(self, pod: int) -> tuple[int, ...]:
+        """The spines of a pod, in order."""
+        return self.spines_in.get(pod, ())
+
+    def leaf_spine_cables(self, leaf: int) -> Cabled:
+        """(spine, cables) of a leaf, in the order of the spines."""
+        return self.wiring.leaves[leaf].up
+
+    def spine_core_cables(self, spine: int) -> Cabled:
+        """(core, cables) of a spine, in the order of the cores."""
+        return self.wiring.spines[spine].up
+
+    def nics_on_rail(self, node: int) -> int:
+        """NICs of a node on each rail; they are parallel."""
+        return self.types[node].nics // self.rails
 
     @property
     def rate_bytes_per_s(self) -> float:
         """What one cable carries in one direction, efficiency included."""
         assert self.link is not None
-        return self.link.bytes_per_s * self.link.efficiency
+        return self.link.effective_bytes_per_s
+
+    def rail_bytes_per_s(self, node: int) -> float:
+        """What all NICs of a node on one rail carry in one direction, efficiency included."""
+        return self.rate_bytes_per_s * self.nics_on_rail(node)
+
+    def hops(self, one: int, other: int) -> Hops:
+        """The way between two leaves by number: its switches, and metres of cable from NIC to NIC."""
+        return self.wiring.hops(one, other)
+
+    def latency_ps(self, one: int, other: int) -> int:
+        """What passes before the first byte between NICs at two leaves: ends, switches and fibre."""
+        assert self.link is not None
+        hops = self.hops(one, other)
+        return (
+            self.link.endpoint_latency_ps
+            + hops.switches * self.link.latency_ps
+            + round(hops.length_m * PS_PER_M)
+        )
+
+    @cached_property
+    def _domain_of(self) -> tuple[int, ...]:
+        return tuple(number for number, nodes in enumerate(self.domains) for _ in nodes)
+
+    def domain_of(self, node: int) -> int:
+        """The NVLink domain of a node."""
+        return self._domain_of[node]
+
+    def domain_gpus(self, domain: int) -> int:
+        """GPUs of an NVLink domain."""
+        return sum(self.types[node].gpus for node in self.domains[domain])
+
+    def unit_of(self, node: int) -> int:
+        """The scalable unit of a node."""
+        unit: int = self.graph.nodes["node", node]["unit"] if self.fabric else 0
+        return unit
+
+    @cached_property
+    def _pods(self) -> dict[int, int]:
+        return {leaf.unit: leaf.pod for leaf in reversed(self.leaves)} if self.fabric else {}
+
+    def pod_of(self, unit: int) -> int:
+        """The pod of a scalable unit: that of its first leaf."""
+        return self._pods.get(unit, 0)
 
     @cached_property
     def leaf_up_cables(self) -> dict[tuple[int, int], int]:
-        """Cables up from each leaf, by (unit, rail)."""
-        return {
-            (vertex[1], vertex[2]): self._cables_up(vertex) for vertex in self.graph if vertex[0] == "leaf"
-        }
+        """Cables up from each leaf, by (unit, rail), where a unit has one leaf for each rail."""
+        return {(leaf.unit, rail): leaf.up_cables for leaf in self.leaves for rail in leaf.rails}
 
     @cached_property
     def pod_up_cables(self) -> dict[int, int]:
         """Cables up from all spines of each pod."""
-        cables: dict[int, int] = {}
-        for vertex in self.graph:
-            if vertex[0] == "spine":
-                cables[vertex[1]] = cables.get(vertex[1], 0) + self._cables_up(vertex)
-        return cables
-
-    def _cables_up(self, switch: object) -> int:
-        tier = self.graph.nodes[switch]["tier"]
-        return sum(
-            edge["cables"]
-            for upper, edge in self.graph[switch].items()
-            if self.graph.nodes[upper]["tier"] > tier
-        )
+        return {pod: sum(self.spines[i].up_cables for i in spines) for pod, spines in self.spines_in.items()}
 
 
 def build(form: Topology, catalog: Catalog) -> Cluster:
@@ -89,39 +172,47 @@ def build(form: Topology, catalog: Catalog) -> Cluster:
 
     Raises ConfigErrors that point into the file.
     """
+    cluster = assemble(form, catalog)
+    if cluster.fabric is not None:
+        found = list(before_building(cluster.fabric, cluster.sites))
+        _refuse(form, found or faults(cluster.graph, cluster.fabric))
+    return cluster
+
+
+def assemble(form: Topology, catalog: Catalog) -> Cluster:
+    """The cluster of a topology file, its names looked up, its wiring not yet checked."""
     errors: list[ConfigError] = []
     types: list[Node] = []
+    sites: list[Site] = []
+    domains: list[range] = []
     for i, group in enumerate(form.nodes):
         try:
-            types.extend([catalog.nodes[group.type]] * group.count)
+            node = catalog.nodes[group.type]
         except UnknownNameError as unknown:
             errors.append(form.document.error(f"nodes.{i}.type", unknown.problem, unknown.hint))
+            continue
+        first = len(types)
+        types.extend([node] * group.count)
+        sites.extend(Site(group.name, index, node.nics) for index in range(group.count))
+        domains.extend(
+            range(start, start + group.domain_nodes)
+            for start in range(first, first + group.count, group.domain_nodes)
+        )
+        if group.domain_nodes > 1 and node.nvlink is None:
+            problem = f"{group.type} has no NVLink that {group.domain_nodes} nodes could share"
+            hint = "take domain_nodes away, or use a node type with NVLink"
+            errors.append(form.document.error(f"nodes.{i}.domain_nodes", problem, hint))
     link = None
     try:
         link = catalog.links[form.fabric.link] if form.fabric else None
+        local = tuple(catalog.links[node.nvlink or node.pcie] for node in types)
     except UnknownNameError as unknown:
         errors.append(form.document.error("fabric.link", unknown.problem, unknown.hint))
     if errors:
         raise ConfigErrors(errors)
-    local = tuple(catalog.links[node.nvlink or node.pcie] for node in types)
-    cluster = Cluster(form.name, tuple(types), local, form.fabric, link)
-    errors = [form.document.error(fault.path, fault.problem, fault.hint) for fault in _faults(cluster)]
-    if errors:
-        raise ConfigErrors(errors)
-    return cluster
+    return Cluster(form.name, tuple(types), local, form.fabric, link, tuple(sites), tuple(domains))
 
 
-def _faults(cluster: Cluster) -> list[graphs.WiringFault]:
-    if cluster.fabric is None:
-        return []
-    found = graphs.faults(cluster.graph, cluster.fabric)
-    short = min(node.nics for node in cluster.types)
-    if short < cluster.fabric.rails:
-        found.append(
-            graphs.WiringFault(
-                "fabric.rails",
-                f"{cluster.fabric.rails} rails, but a node has only {short} NICs",
-                f"use {short} rails, or a node type with more NICs",
-            )
-        )
-    return found
+def _refuse(form: Topology, found: list[WiringFault]) -> None:
+    if found:
+        raise ConfigErrors([form.document.error(fault.path, fault.problem, fault.hint) for fault in found])

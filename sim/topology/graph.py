@@ -1,16 +1,18 @@
-"""Build the graph of a fabric and check that it could be cabled.
+"""The graph of a fabric, and the words in which builders and readers of it agree.
 
-Model: vertices are nodes (`tier` 0) and switches (`tier` 1 leaf, 2 spine, 3 core); an edge stands for all
-cables between two of them (`cables`), and edges at a leaf say which rail they belong to (`rail`).
+Model: vertices are nodes, `("node", i)`, and switches, whose first part is the name of their tier. All have
+`tier` (0 node, 1 leaf, 2 spine, 3 core) and `name`. Nodes and leaves have a `unit`, leaves and spines a
+`pod`, leaves their `rails`; switches have their `radix`, and `path`, the key in the file that they come from.
+An edge stands for all cables between two vertices: `cables` and their length `length_m`; one at a node
+says for which `rails` they are. `graph.graph["faults"]` holds what a builder could not wire as written.
 
-Ignores: cable lengths, and management and storage networks.
+Ignores: management and storage networks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 import networkx as nx
@@ -19,8 +21,18 @@ from sim.base.registry import Registry
 from sim.config.topology import Fabric
 
 Graph = Any  # nx.Graph; networkx ships no types
+Vertex = tuple[Any, ...]
 
-builder: Registry[Callable[[Fabric, int], Graph]] = Registry("topology builder")
+TIERS: tuple[str, ...] = ("node", "leaf", "spine", "core")
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A node as a builder sees it: the group it was written in, its position there, and its NICs."""
+
+    group: str
+    index: int
+    nics: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,66 +44,37 @@ class WiringFault:
     hint: str
 
 
-@builder("rail-optimized")
-def rail_optimized(fabric: Fabric, nodes: int) -> Graph:
-    """NIC i of each node of a unit goes to leaf i of that unit; the leaves of a pod meet at its spines."""
-    graph = nx.Graph()
-    units = ceil(nodes / fabric.nodes_per_unit)
-    pods = ceil(units / fabric.units_per_pod)
-    for node in range(nodes):
-        graph.add_node(("node", node), tier=0, unit=node // fabric.nodes_per_unit)
-    for unit in range(units):
-        members = range(unit * fabric.nodes_per_unit, min((unit + 1) * fabric.nodes_per_unit, nodes))
-        for rail in range(fabric.rails):
-            leaf = ("leaf", unit, rail)
-            graph.add_node(leaf, tier=1, unit=unit, rail=rail, pod=unit // fabric.units_per_pod)
-            for node in members:
-                graph.add_edge(("node", node), leaf, cables=1, rail=rail)
-    if fabric.spine:
-        _add_spines(graph, fabric, pods)
-    if fabric.core:
-        _add_cores(graph, fabric, pods)
+Builder = Callable[[Fabric, Sequence[Site]], Graph]
+builder: Registry[Builder] = Registry("topology builder")
+"""Kinds of fabrics: each makes a graph of the keys of a fabric and its nodes in order."""
+
+
+def new_graph(sites: Sequence[Site]) -> Graph:
+    """A graph of nodes without cables."""
+    graph = nx.Graph(faults=[])
+    for number, site in enumerate(sites):
+        name = f"{site.group}/{site.index}"
+        graph.add_node(("node", number), tier=0, name=name, group=site.group, unit=0)
     return graph
 
 
-def _add_spines(graph: Graph, fabric: Fabric, pods: int) -> None:
-    """Spread the uplinks of each leaf over the spines of its pod, as evenly as they go."""
-    assert fabric.spine is not None
-    leaves = [vertex for vertex in graph if vertex[0] == "leaf"]
-    for pod in range(pods):
-        for spine in range(fabric.spine.per_pod):
-            graph.add_node(("spine", pod, spine), tier=2, pod=pod)
-    for number, leaf in enumerate(leaves):
-        pod = graph.nodes[leaf]["pod"]
-        _spread(
-            graph, leaf, [("spine", pod, i) for i in range(fabric.spine.per_pod)], fabric.leaf.uplinks, number
-        )
+def rail_of(nic: int, nics: int, rails: int) -> int:
+    """The rail of a NIC: NICs in order are dealt to the rails in equal runs."""
+    return nic * rails // nics
 
 
-def _add_cores(graph: Graph, fabric: Fabric, pods: int) -> None:
-    """Spread the uplinks of each spine over the cores."""
-    assert fabric.core is not None
-    assert fabric.spine is not None
-    cores = [("core", i) for i in range(fabric.core.count)]
-    for core in cores:
-        graph.add_node(core, tier=3)
-    number = 0
-    for pod in range(pods):
-        for spine in range(fabric.spine.per_pod):
-            _spread(graph, ("spine", pod, spine), cores, fabric.spine.uplinks, number)
-            number += 1
+def above(graph: Graph, vertex: Vertex) -> list[tuple[Vertex, dict[str, Any]]]:
+    """The switches that a vertex has cables up to, each with its edge."""
+    tier = graph.nodes[vertex]["tier"]
+    return [(other, edge) for other, edge in graph[vertex].items() if graph.nodes[other]["tier"] > tier]
 
 
-def _spread(graph: Graph, switch: object, above: list[Any], cables: int, number: int) -> None:
-    """Deal `cables` out to the switches above, starting where the switch before left off."""
-    each, rest = divmod(cables, len(above))
-    for i, upper in enumerate(above):
-        count = each + (1 if (i - number * rest) % len(above) < rest else 0)
-        if count:
-            graph.add_edge(switch, upper, cables=count)
+def of_tier(graph: Graph, tier: int) -> list[Vertex]:
+    """The vertices of a tier, in the order in which they were built."""
+    return [vertex for vertex, facts in graph.nodes(data=True) if facts["tier"] == tier]
 
 
-def ports_used(graph: Graph) -> dict[Any, int]:
+def ports_used(graph: Graph) -> dict[Vertex, int]:
     """Cables that end at each switch."""
     return {
         vertex: sum(edge["cables"] for edge in graph[vertex].values())
@@ -100,28 +83,13 @@ def ports_used(graph: Graph) -> dict[Any, int]:
     }
 
 
-def faults(graph: Graph, fabric: Fabric) -> list[WiringFault]:
-    """Everything about this fabric that could not be built: too few ports, or nodes that cannot meet."""
-    found: list[WiringFault] = []
-    used = ports_used(graph)
-    for tier in ("leaf", "spine", "core"):
-        form = getattr(fabric, tier)
-        most = max((count for vertex, count in used.items() if vertex[0] == tier), default=0)
-        if form and most > form.radix:
-            found.append(
-                WiringFault(
-                    f"fabric.{tier}.radix",
-                    f"a {tier} needs {most} ports and has {form.radix}",
-                    f"use a switch with {most} ports, or fewer cables",
-                )
-            )
-    if graph.number_of_nodes() and not nx.is_connected(graph):
-        parts = nx.number_connected_components(graph)
-        found.append(
-            WiringFault(
-                "fabric",
-                f"the fabric falls into {parts} parts that cannot reach each other",
-                "add a tier above, or uplinks to it",
-            )
-        )
-    return found
+def number_parts(graph: Graph) -> None:
+    """Number units and pods by what hangs together: nodes by their leaves, leaves by their spines."""
+    for key, tiers in (("unit", (0, 1)), ("pod", (1, 2))):
+        part = graph.subgraph([vertex for tier in tiers for vertex in of_tier(graph, tier)])
+        number = 0
+        for vertex in part:
+            if key not in graph.nodes[vertex] or graph.nodes[vertex][key] is None:
+                for member in nx.node_connected_component(part, vertex):
+                    graph.nodes[member][key] = number
+                number += 1

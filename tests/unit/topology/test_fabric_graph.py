@@ -45,8 +45,8 @@ def test_no_switch_has_more_cables_than_ports(cluster):
 
 def test_nics_go_to_the_leaf_of_their_rail(cluster):
     graph = cluster.graph
-    assert {leaf: edge["rail"] for leaf, edge in graph["node", 33].items()} == {
-        ("leaf", 1, rail): rail for rail in range(8)
+    assert {leaf: edge["rails"] for leaf, edge in graph["node", 33].items()} == {
+        ("leaf", 1, rail): (rail,) for rail in range(8)
     }
 
 

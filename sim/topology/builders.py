@@ -1,0 +1,105 @@
+"""Builders of fabrics whose cables follow a rule: tiers of switches by rail, and two nodes back to back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+
+from sim.config.topology import Fabric
+from sim.topology.graph import Graph, Site, Vertex, builder, new_graph, of_tier
+
+
+@builder("rail-optimized")
+def rail_optimized(fabric: Fabric, sites: Sequence[Site]) -> Graph:
+    """NIC i of each node of a unit goes to leaf i of that unit; the leaves of a pod meet at its spines."""
+    assert fabric.nodes_per_unit is not None
+    assert fabric.units_per_pod is not None
+    graph = new_graph(sites)
+    units = ceil(len(sites) / fabric.nodes_per_unit)
+    for unit in range(units):
+        first = unit * fabric.nodes_per_unit
+        members = range(first, min(first + fabric.nodes_per_unit, len(sites)))
+        for plane in range(fabric.rails // fabric.rails_per_leaf):
+            _add_leaf(graph, fabric, unit, plane)
+            rails = graph.nodes["leaf", unit, plane]["rails"]
+            for node in members:
+                graph.nodes["node", node]["unit"] = unit
+                cables = len(rails) * (sites[node].nics // fabric.rails)
+                _cable(graph, ("node", node), ("leaf", unit, plane), cables, fabric.lengths.node_leaf)
+                graph.edges[("node", node), ("leaf", unit, plane)]["rails"] = rails
+    if fabric.spine:
+        _add_spines(graph, fabric, ceil(units / fabric.units_per_pod))
+    if fabric.core:
+        _add_cores(graph, fabric)
+    return graph
+
+
+@builder("direct")
+def direct(fabric: Fabric, sites: Sequence[Site]) -> Graph:
+    """Two nodes without a switch: NIC i of one is cabled to NIC i of the other."""
+    graph = new_graph(sites)
+    if len(sites) == 2:
+        cables = min(site.nics for site in sites)
+        _cable(graph, ("node", 0), ("node", 1), cables, fabric.lengths.node_leaf)
+        graph.edges[("node", 0), ("node", 1)]["rails"] = tuple(range(fabric.rails))
+    return graph
+
+
+def _add_leaf(graph: Graph, fabric: Fabric, unit: int, plane: int) -> None:
+    assert fabric.leaf is not None
+    assert fabric.units_per_pod is not None
+    rails = tuple(range(plane * fabric.rails_per_leaf, (plane + 1) * fabric.rails_per_leaf))
+    graph.add_node(
+        ("leaf", unit, plane),
+        tier=1,
+        name=f"unit {unit} leaf {plane}",
+        unit=unit,
+        pod=unit // fabric.units_per_pod,
+        rails=rails,
+        radix=fabric.leaf.radix,
+        path="fabric.leaf",
+    )
+
+
+def _add_spines(graph: Graph, fabric: Fabric, pods: int) -> None:
+    """Spread the uplinks of each leaf over the spines of its pod, as evenly as they go."""
+    assert fabric.leaf is not None
+    assert fabric.spine is not None
+    leaves = of_tier(graph, 1)
+    for pod in range(pods):
+        for i in range(fabric.spine.per_pod):
+            name = f"pod {pod} spine {i}"
+            graph.add_node(
+                ("spine", pod, i), tier=2, name=name, pod=pod, radix=fabric.spine.radix, path="fabric.spine"
+            )
+    for number, leaf in enumerate(leaves):
+        spines = [("spine", graph.nodes[leaf]["pod"], i) for i in range(fabric.spine.per_pod)]
+        _spread(graph, leaf, spines, (fabric.leaf.uplinks, fabric.lengths.leaf_spine), number)
+
+
+def _add_cores(graph: Graph, fabric: Fabric) -> None:
+    """Spread the uplinks of each spine over the cores."""
+    assert fabric.core is not None
+    cores = [("core", i) for i in range(fabric.core.count)]
+    spines = of_tier(graph, 2)
+    for i, core in enumerate(cores):
+        graph.add_node(core, tier=3, name=f"core {i}", radix=fabric.core.radix, path="fabric.core")
+    for number, spine in enumerate(spines):
+        assert fabric.spine is not None
+        _spread(graph, spine, cores, (fabric.spine.uplinks, fabric.lengths.spine_core), number)
+
+
+def _spread(
+    graph: Graph, switch: Vertex, uppers: Sequence[Vertex], bundle: tuple[int, float], number: int
+) -> None:
+    """Deal a bundle (cables, length) out to the switches above, starting where the one before left off."""
+    cables, length_m = bundle
+    each, rest = divmod(cables, len(uppers))
+    for i, upper in enumerate(uppers):
+        count = each + (1 if (i - number * rest) % len(uppers) < rest else 0)
+        if count:
+            _cable(graph, switch, upper, count, length_m)
+
+
+def _cable(graph: Graph, lower: Vertex, upper: Vertex, cables: int, length_m: float) -> None:
+    graph.add_edge(lower, upper, cables=cables, length_m=length_m)
