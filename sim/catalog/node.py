@@ -14,6 +14,8 @@ class Node(Entry):
     """A node. `gpu` is a name of gpus.yaml; `nic_link`, `nvlink` and `pcie` are names of links.yaml.
 
     NICs are those of the compute fabric. `dram` and `nvme` rates are reads of the whole node.
+    `dram_rdma_bytes_per_s` is what the node was seen to send from host memory through all its NICs together,
+    where that is less than its NICs could (None: not known, so that only NICs and memory limit it).
     """
 
     gpu: str
@@ -24,6 +26,7 @@ class Node(Entry):
     pcie: str
     dram_bytes: int
     dram_bytes_per_s: float
+    dram_rdma_bytes_per_s: float | None
     nvme_bytes: int | None
     nvme_bytes_per_s: float | None
     power_w: float
@@ -42,6 +45,7 @@ class Node(Entry):
             pcie=fields.text("pcie"),
             dram_bytes=fields.whole_quantity("dram", "size"),
             dram_bytes_per_s=fields.quantity("dram_bandwidth", "rate"),
+            dram_rdma_bytes_per_s=fields.quantity("dram_rdma", "rate") if fields.has("dram_rdma") else None,
             nvme_bytes=fields.whole_quantity("nvme", "size") if has_nvme else None,
             nvme_bytes_per_s=fields.quantity("nvme_bandwidth", "rate") if has_nvme else None,
             power_w=fields.quantity("power", "power"),

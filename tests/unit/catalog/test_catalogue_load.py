@@ -60,3 +60,14 @@ def test_nothing_heavy_is_imported():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_what_a_node_was_seen_to_send_from_host_memory():
+    nodes = load_catalog().nodes
+    assert nodes["p6-b200"].dram_rdma_bytes_per_s == 222e9
+    assert nodes["dgx-a100"].dram_rdma_bytes_per_s is None
+
+
+def test_gpus_of_a_rack_without_measured_all_reduce():
+    assert load_catalog().links["nvlink-6-nvl72"].all_reduce == {}
+    assert sorted(load_catalog().links["nvlink-5-nvl72"].all_reduce) == [2, 4]
