@@ -22,6 +22,7 @@ def test_the_same_seed_gives_the_same_digest(tmp_path, study):
     assert one.figures["requests_finished"] == 300
 
 
+@pytest.mark.slow
 def test_other_processes_with_other_hashes_give_the_same_digests(tmp_path):
     paths, here = [], []
     for study, scenario in STUDIES.items():

@@ -137,6 +137,25 @@ def test_what_reaches_a_leaf_are_the_nodes_of_its_unit(blocking):
     assert last.can_saturate
 
 
+def test_what_reaches_a_spine_are_all_nics_of_its_pod(cluster):
+    described = {link.name: link for link in Fabric(cluster, 4).described}
+    nic = cluster.rate_bytes_per_s
+    assert described["pod 0 spine up"].reach_bytes_per_s == 128 * 8 * nic
+    assert described["pod 3 spine down"].reach_bytes_per_s == (3 * 32 + 20) * 8 * nic
+
+
+@pytest.mark.parametrize(("uplinks", "saturates"), [(31, True), (32, False)])
+def test_spines_are_kept_as_soon_as_they_lack_one_cable(tmp_path, uplinks, saturates):
+    thin = (
+        "spine: {per_pod: 32, radix: 64, uplinks: 32}",
+        f"spine: {{per_pod: 32, radix: 64, uplinks: {uplinks}}}",
+    )
+    fabric = Fabric(cluster_of(tmp_path, changed(B200_4000.read_text(), thin)), 8)
+    described = {link.name: link for link in fabric.described}
+    assert described["pod 0 spine up"].can_saturate == saturates
+    assert not described["unit 0 leaf up"].can_saturate
+
+
 def test_a_unit_reaches_its_uplinks_exactly(tmp_path):
     """20 uplinks carry what 20 nodes send, so the last unit is held back by nothing, and the others are."""
     text = changed(

@@ -36,6 +36,12 @@ def test_is_exact_at_boundaries_however_large(steps, first_ps, growth_ps, off):
     assert steps_until(boundary_ps + off, first_ps, growth_ps) == expected
 
 
+def test_steps_that_take_no_time():
+    """Whoever arrives while they happen joins after the first."""
+    assert steps_until(0, 0, 0) == 1
+    assert length_ps(7, 0, 0) == 0
+
+
 def test_beyond_64_bits():
     first_ps, growth_ps, steps = 3 * 10**16, 7 * 10**15, 10**6
     boundary_ps = steps * first_ps + growth_ps * (steps * (steps - 1) // 2)

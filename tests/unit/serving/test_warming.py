@@ -53,6 +53,12 @@ def test_a_replica_works_its_prompts_off_one_after_the_other():
     assert contents(prefill) == [[3, 2, 1], [7, 8, 9]]
 
 
+def test_what_waits_in_a_replica_is_done_after_what_came_before():
+    """At 155 the first one still has its second prompt, until 160; the other is done at 150."""
+    history = [(0, 12, 1, A), (0, 12, 1, (4, 5, 6)), (0, 4, 1, (7,)), (0, 3, 1, (8,)), (155, 4, 1, (9,))]
+    assert contents(warmed(history)) == [[3, 2, 1, 7], [6, 5, 4, 8, 9]]
+
+
 def test_caches_hold_what_fits_and_the_latest():
     prefill = warmed([(0, 12, 1, A), (10**6, 8, 1, (7, 8))], replicas=1, kv_tokens=16)
     assert contents(prefill) == [[2, 1, 8, 7]]
