@@ -13,7 +13,6 @@ from sim.base.registry import Registry
 from sim.catalog.entry import Entry
 from sim.catalog.load import load_catalog
 from sim.report.signs import plainly
-from sim.workload.library import known_traces
 
 Row = tuple[str, str]
 SHELVES: tuple[str, ...] = ("gpus", "nodes", "links", "models", "engines")
@@ -60,6 +59,8 @@ def _rows(kind: str) -> list[Row]:
     if kind == "topologies":
         return _topologies()
     if kind == "traces":
+        from sim.workload.library import known_traces  # noqa: PLC0415 - only here
+
         return [(trace.name, trace.about) for trace in known_traces().values()]
     raise UnknownNameError("list", kind, KINDS)
 
@@ -101,6 +102,8 @@ def show_one(kind: str, name: str) -> None:
 
 
 def _show_trace(name: str) -> None:
+    from sim.workload.library import known_traces  # noqa: PLC0415
+
     known = known_traces()
     if name not in known:
         raise UnknownNameError("trace", name, known)
