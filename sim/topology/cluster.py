@@ -145,8 +145,11 @@ class Cluster:
 
     def unit_of(self, node: int) -> int:
         """The scalable unit of a node."""
-        unit: int = self.graph.nodes["node", node]["unit"] if self.fabric else 0
-        return unit
+        return self._units[node] if self.fabric else 0
+
+    @cached_property
+    def _units(self) -> tuple[int, ...]:
+        return tuple(self.graph.nodes["node", node]["unit"] for node in range(len(self.types)))
 
     @cached_property
     def _pods(self) -> dict[int, int]:

@@ -153,5 +153,6 @@ def _cabled(graph: Graph, vertex: Vertex, numbers: dict[Vertex, int]) -> Cabled:
 
 
 def _down_cables(graph: Graph, vertex: Vertex) -> int:
-    ends: int = sum(edge["cables"] for edge in graph[vertex].values())
-    return ends - sum(edge["cables"] for _, edge in above(graph, vertex))
+    cables: int = sum(edge["cables"] for edge in graph[vertex].values())
+    uplinks: int = sum(edge["cables"] for _, edge in above(graph, vertex))
+    return cables - uplinks
