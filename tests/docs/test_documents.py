@@ -49,7 +49,7 @@ def test_links_and_paths_lead_somewhere(path):
     for found in LINK.finditer(text):
         assert (path.parent / found["target"]).exists(), found["target"]
     for found in PATH.finditer(text):
-        assert list(ROOT.glob(found["path"])), found["path"]
+        assert list(ROOT.glob(found["path"].replace("NAME", "*"))), found["path"]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
