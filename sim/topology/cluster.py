@@ -27,13 +27,14 @@ class Cluster:
     """Nodes in order, and the fabric that joins them.
 
     `types[i]` is the catalogue node of node i, `local[i]` the link between its GPUs (NVLink, else PCIe),
-    `sites[i]` where it was written, `domains` the nodes of each NVLink domain, `link` that of the fabric.
-    Capacities up are taken from the cables of the graph; down equals up.
+    `host[i]` that from each GPU to host memory, `sites[i]` where it was written. `domains` are the nodes of
+    each NVLink domain, `link` is that of the fabric. Cables carry as much down as up.
     """
 
     name: str
     types: tuple[Node, ...]
     local: tuple[Link, ...]
+    host: tuple[Link, ...]
     fabric: Fabric | None
     link: Link | None
     sites: tuple[Site, ...]
@@ -209,11 +210,12 @@ def assemble(form: Topology, catalog: Catalog) -> Cluster:
     try:
         link = catalog.links[form.fabric.link] if form.fabric else None
         local = tuple(catalog.links[node.nvlink or node.pcie] for node in types)
+        host = tuple(catalog.links[node.pcie] for node in types)
     except UnknownNameError as unknown:
         errors.append(form.document.error("fabric.link", unknown.problem, unknown.hint))
     if errors:
         raise ConfigErrors(errors)
-    return Cluster(form.name, tuple(types), local, form.fabric, link, tuple(sites), tuple(domains))
+    return Cluster(form.name, tuple(types), local, host, form.fabric, link, tuple(sites), tuple(domains))
 
 
 def _refuse(form: Topology, found: list[WiringFault]) -> None:
