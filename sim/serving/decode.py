@@ -159,9 +159,9 @@ class DecodeReplica:
     def join(self, job: Job) -> None:
         """Let a sequence whose KV has arrived into the batch at the next step boundary, if there is room."""
         self._waiting.append(job)
-        if self._idle is not None:
-            self.clock.ring(self._idle, self._rank)
-            self._idle = None
+        idle, self._idle = self._idle, None
+        if idle is not None:
+            self.clock.ring(idle, self._rank)
         elif self._alarm is not None and len(self._running) < self.pool.plan.max_sequences:
             self._cut_short(self._alarm)
 

@@ -165,6 +165,6 @@ class PrefillReplica:
         self.pool.computed(job)
 
     def _wake(self) -> None:
-        if self._idle is not None:
-            self.clock.ring(self._idle, self._rank)
-            self._idle = None
+        idle, self._idle = self._idle, None
+        if idle is not None:
+            self.clock.ring(idle, self._rank)

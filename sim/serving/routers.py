@@ -82,7 +82,7 @@ def _fewest_tokens_first(request: Request, view: View) -> int:
     best_cost = weight * tokens[least] - min(view.match.depth(least) * block, request.input_tokens)
     if len(holders) <= HOLDERS_LOOKED_AT:
         saved = min(longest * block, request.input_tokens)
-        for replica in holders:
+        for replica in sorted(holders):
             cost = weight * tokens[replica] - saved
             if cost < best_cost:
                 best, best_cost = replica, cost
