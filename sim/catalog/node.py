@@ -26,7 +26,7 @@ class Node(Entry):
     pcie: str
     dram_bytes: int
     dram_bytes_per_s: float
-    dram_rdma_bytes_per_s: float | None
+    dram_rdma_bytes_per_s: float | None = None
     nvme_bytes: int | None
     nvme_bytes_per_s: float | None
     power_w: float
