@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from sim.cli.topo import topo_app
 from sim.cli.trouble import answered
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 trace_app = typer.Typer(help="Look into request traces, and fetch public ones.", no_args_is_help=True)
 app.add_typer(trace_app, name="trace")
+app.add_typer(topo_app, name="topo")
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON to stdout instead of a screen.")]

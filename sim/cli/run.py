@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -70,9 +71,16 @@ def _answer(run: Run, earlier: Run | None, order: Order) -> None:
         folder = None if run.folder is None else str(run.folder)
         sys.stdout.write(store.json_text({**run.figures, "folder": folder}))
     else:
-        show(screen(run.figures, None if run.folder is None else str(run.folder)), sys.stdout)
+        folder = None if run.folder is None else str(run.folder)
+        show(screen(run.figures, folder, _typed_command()), sys.stdout)
     if earlier is not None:
         show(_comparison(run, earlier), sys.stderr if order.as_json else sys.stdout)
+
+
+def _typed_command() -> str:
+    """What brought us here: `sim` where a shell finds it, else the path that was typed."""
+    typed = Path(sys.argv[0])
+    return "sim" if shutil.which("sim") or typed.name != "sim" else str(typed)
 
 
 def _comparison(run: Run, earlier: Run) -> list[Line]:

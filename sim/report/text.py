@@ -25,8 +25,8 @@ SHOWN_LINKS = 3
 _MARK_STYLES: dict[bool | None, str] = {True: "bold green", False: "bold red", None: "yellow"}
 
 
-def screen(figures: Figures, saved_as: str | None = None) -> list[Line]:
-    """The whole screen of a run; `saved_as` is its folder."""
+def screen(figures: Figures, saved_as: str | None = None, command: str = "sim") -> list[Line]:
+    """The whole screen of a run; `saved_as` is its folder, `command` what the user types to get `sim`."""
     return [
         *_head(figures),
         [],
@@ -35,7 +35,7 @@ def screen(figures: Figures, saved_as: str | None = None) -> list[Line]:
         *_replicas(figures),
         *_links(figures),
         *_doubts(Advice(**entry) for entry in figures["warnings"]),
-        *_saved(figures, saved_as),
+        *_saved(figures, saved_as, command),
     ]
 
 
@@ -102,14 +102,14 @@ def _doubts(doubts: Iterable[Advice]) -> Iterator[Line]:
             yield [(f"  {part}", "")]
 
 
-def _saved(figures: Figures, saved_as: str | None) -> Iterator[Line]:
+def _saved(figures: Figures, saved_as: str | None, command: str) -> Iterator[Line]:
     yield []
     spent = f"{words.whole(figures['events'])} events in {words.seconds(figures['cpu_s'])} of CPU"
     if saved_as is None:
         yield [(spent, "dim")]
         return
     yield [("saved ", ""), (f"{saved_as}/", "bold")]
-    yield [("next  ", ""), (f"sim run {saved_as}", "bold"), ("   repeats it", "dim")]
+    yield [("next  ", ""), (f"{command} run {saved_as}", "bold"), ("   repeats it", "dim")]
     yield [(f"      cdf.png in it shows the latencies · {spent}", "dim")]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -111,7 +112,7 @@ def test_a_mistake_of_the_user_ends_with_2_and_a_remedy(words, stderr):
 
 
 def test_lists_name_what_the_catalogue_has():
-    assert command("list", "gpus").stdout.startswith("h100  NVIDIA H100")
+    assert re.search(r"^h100 +NVIDIA H100", command("list", "gpus").stdout, re.MULTILINE)
     assert "least_loaded  The replica with the fewest outstanding tokens" in command("list", "routers").stdout
     assert "topologies/b200-4000-ib-ndr.yaml" in command("list", "topologies").stdout
 
@@ -298,6 +299,14 @@ def test_a_good_run_is_shown_and_saved(engine, capsys):
     assert f"saved {folder}/" in out
     assert err == ""
     assert sorted(path.name for path in folder.iterdir()) == sorted(RUN_FILES)
+
+
+def test_what_to_type_next_can_be_typed(engine, capsys, monkeypatch):
+    engine(answer())
+    monkeypatch.setattr(run.sys, "argv", [".venv/bin/sim", "run", "chat.yaml"])
+    monkeypatch.setenv("PATH", "")
+    main(["run", "chat.yaml"])
+    assert "next  .venv/bin/sim run runs/chat-" in capsys.readouterr().out
 
 
 def test_a_missed_slo_is_1(engine, capsys):
