@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 SIZE_INCHES = (10.0, 7.0)
 MARKED = ("p50", "p90", "p99")
-_PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+FAR_RIGHT = 0.82
+"""From here on, as a part of the axis, labels stand on the left of their dots."""
+
 _QUESTIONS = {
     "ttft": "for the first token",
     "tpot": "for each later token, on average over a request",
@@ -140,7 +142,7 @@ def short(value_s: float) -> str:
 
 
 def _mark(ax: Axes, latency: dict[str, Any], colour: str) -> None:
-    """Dots with the values of the table on the curve, their labels in the free space below it."""
+    """Dots with the values of the table on the curve, their labels in the free space below or left of it."""
     for name in MARKED:
         if latency[name] is None:
             continue
@@ -148,14 +150,16 @@ def _mark(ax: Axes, latency: dict[str, Any], colour: str) -> None:
         ax.plot(
             *point, "o", color=colour, markersize=5.5, markeredgecolor="white", markeredgewidth=1.2, zorder=4
         )
+        is_far_right = _across(ax, point[0]) > FAR_RIGHT
         ax.annotate(
             f"{name}  {seconds(latency[name])}",
             point,
-            xytext=(7, -12),
+            xytext=(-8, -3) if is_far_right else (7, -12),
             textcoords="offset points",
+            ha="right" if is_far_right else "left",
             fontsize=8.5,
             color=INK,
-            bbox=_PAPER,
+            path_effects=_halo(),
             zorder=5,
         )
 
@@ -172,9 +176,7 @@ def _limit(ax: Axes, entry: dict[str, Any], share: float) -> None:
     colour = KEPT if entry["is_met"] else BROKEN
     ax.axvline(limit_s, color=colour, linewidth=1.3, linestyle=(0, (5, 3)), zorder=2)
     is_missed = share < 0.5
-    is_right = (
-        not is_missed and ax.transAxes.inverted().transform(ax.transData.transform((limit_s, 0)))[0] < 0.68
-    )
+    is_right = not is_missed and _across(ax, limit_s) < 0.68
     ax.annotate(
         f"{percent(share)} within {short(limit_s)}\n{mark(entry['is_met'])} limit on {entry['statistic']}",
         (limit_s, 62 if is_missed else 8),
@@ -184,9 +186,22 @@ def _limit(ax: Axes, entry: dict[str, Any], share: float) -> None:
         color=colour,
         fontsize=8.5,
         linespacing=1.4,
-        bbox=_PAPER,
+        path_effects=_halo(),
         zorder=5,
     )
+
+
+def _across(ax: Axes, value_s: float) -> float:
+    """How far to the right a time stands on its axis, from 0 to 1."""
+    place: float = ax.transAxes.inverted().transform(ax.transData.transform((value_s, 0)))[0]
+    return place
+
+
+def _halo() -> list[Any]:
+    """A white edge around letters, so that lines behind them do not disturb."""
+    from matplotlib.patheffects import withStroke  # noqa: PLC0415 - slow
+
+    return [withStroke(linewidth=3, foreground="white")]
 
 
 def _captions(figure: Figure, runs: Sequence[Run]) -> None:
