@@ -56,13 +56,17 @@ class HopFigures:
 
 @dataclass(frozen=True, slots=True)
 class DomainFigures:
-    """Equal NVLink domains: how many, their nodes and GPUs, and the rate of one GPU in one direction."""
+    """Equal NVLink domains: how many, their nodes and GPUs, and the rate of one GPU in one direction.
+
+    A node without NVLink is one too: its GPUs meet over PCIe.
+    """
 
     count: int
     nodes: int
     gpus: int
     link: str
     bytes_per_s: float
+    has_nvlink: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +281,8 @@ def _move(cluster: Cluster, nodes_at: Counter[int], pairs: Counter[int | None]) 
 
 
 def _domains(cluster: Cluster) -> tuple[DomainFigures, ...]:
-    kinds: Counter[tuple[int, int, str, float]] = Counter()
+    kinds: Counter[tuple[int, int, str, float, bool]] = Counter()
     for number, nodes in enumerate(cluster.domains):
-        local = cluster.local[nodes.start]
-        kinds[len(nodes), cluster.domain_gpus(number), local.name, local.bytes_per_s] += 1
+        local, has_nvlink = cluster.local[nodes.start], cluster.types[nodes.start].nvlink is not None
+        kinds[len(nodes), cluster.domain_gpus(number), local.name, local.bytes_per_s, has_nvlink] += 1
     return tuple(DomainFigures(count, *kind) for kind, count in kinds.items())

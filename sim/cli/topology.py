@@ -1,0 +1,143 @@
+"""`sim topo`: a topology's tree, figures, ways, drawing, and how it differs from another.
+
+Each verb makes plain figures, which are written as JSON or shown as a screen.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from sim.base.errors import ConfigError, UnknownNameError
+from sim.catalog import load_catalog
+from sim.cli.check import is_topology
+from sim.cli.listing import TOPOLOGY_FOLDERS
+from sim.config.load import load_topology
+from sim.config.topology import Topology
+from sim.report import topology as words
+from sim.report.text import Line, show
+from sim.results.store import json_text
+from sim.results.words import NOTHING
+from sim.topology.cluster import Cluster, build
+from sim.topology.measure import measure
+from sim.topology.outline import outline
+from sim.topology.route import HINT, place, route
+
+Figures = dict[str, Any]
+_ABOUT = ("sim", "name", "description", "source")
+
+
+def find(wanted: str) -> Path:
+    """The file of a topology: a path, or the name of one in ./topologies or the simulator's own."""
+    path = Path(wanted)
+    if path.is_file():
+        if not is_topology(path):
+            hint = "name its topology, or use `sim topo show TOPOLOGY --scenario SCENARIO`"
+            raise ConfigError(wanted, None, None, problem="a scenario, not a topology", hint=hint)
+        return path
+    known = {
+        path.stem: path for folder in reversed(TOPOLOGY_FOLDERS) for path in sorted(folder.glob("*.yaml"))
+    }
+    if wanted in known:
+        return known[wanted]
+    raise UnknownNameError("topology", path.stem if path.suffix == ".yaml" else wanted, known)
+
+
+def load(wanted: str) -> tuple[Topology, Cluster]:
+    """A topology by path or name, checked."""
+    form = load_topology(find(wanted))
+    return form, build(form, load_catalog())
+
+
+def show_tree(wanted: str, scenario: Path | None, as_json: bool) -> None:
+    """`sim topo show`: the parts, equal ones folded, and where replicas sit."""
+    form, cluster = load(wanted)
+    figures = figures_of(form, cluster)
+    figures |= {"description": form.description, "source": list(form.source)}
+    figures["parts"] = [asdict(part) for part in outline(cluster)]
+    if scenario is not None:
+        from sim.cli.placement import placement  # noqa: PLC0415 - slow to import
+
+        figures["placement"] = placement(cluster, scenario)
+    _answer(figures, words.tree_screen, as_json)
+
+
+def show_stats(wanted: str, as_json: bool) -> None:
+    """`sim topo stats`: switches, cables, bisection bandwidth, oversubscription and hops."""
+    _answer(figures_of(*load(wanted)), words.stats_screen, as_json)
+
+
+def show_path(wanted: str, ends: Sequence[str], as_json: bool) -> None:
+    """`sim topo path`: the way between two nodes or GPUs."""
+    _, cluster = load(wanted)
+    source, target = (place(cluster, end) for end in _two(ends))
+    _answer(asdict(route(cluster, source, target)), words.path_screen, as_json)
+
+
+def show_difference(one: str, other: str, as_json: bool) -> None:
+    """`sim topo diff`: keys and figures in which two topologies differ."""
+    (form, cluster), (form_after, cluster_after) = load(one), load(other)
+    figures = {
+        "names": [form.name, form_after.name],
+        "keys": _differences(dict(_keys(form)), dict(_keys(form_after))),
+        "figures": _differences(
+            words.facts(figures_of(form, cluster)), words.facts(figures_of(form_after, cluster_after))
+        ),
+    }
+    _answer(figures, words.diff_screen, as_json)
+
+
+def figures_of(form: Topology, cluster: Cluster) -> Figures:
+    """All figures of a topology, as JSON has them."""
+    figures = asdict(measure(cluster))
+    if form.fabric is not None:
+        figures["fabric"]["routing"] = form.fabric.routing.kind
+    return figures
+
+
+def _two(ends: Sequence[str]) -> list[str]:
+    """The two ends among words, of which `gpu 3` may be one or two."""
+    found: list[str] = []
+    for word in ends:
+        if found and found[-1].lower() == "gpu":
+            found[-1] = f"gpu {word}"
+        else:
+            found.append(word)
+    if len(found) != 2:
+        raise ConfigError("sim topo path", None, None, problem=f"needs two ends, not {len(found)}", hint=HINT)
+    return [end.lower() if end.lower().startswith("gpu") else end for end in found]
+
+
+def _keys(form: Topology) -> Iterator[tuple[str, str]]:
+    """The values of a file by dotted key, as they would be written; without what only describes it."""
+    values = form.model_dump(exclude_none=True)
+    return _flat({key: value for key, value in values.items() if key not in _ABOUT}, "")
+
+
+def _flat(value: object, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _flat(item, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from _flat(item, f"{path}.{i}")
+    else:
+        yield path, str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _differences(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """What differs between two mappings; a dash where one of them has nothing."""
+    keys = dict.fromkeys([*one, *other])
+    pairs = {key: (one.get(key, NOTHING), other.get(key, NOTHING)) for key in keys}
+    return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _answer(figures: Figures, screen: Any, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json_text(figures))
+        return
+    lines: list[Line] = screen(figures)
+    show(lines, sys.stdout)
