@@ -10,6 +10,15 @@ from sim.catalog import load_catalog
 from sim.timing import place, roofline
 
 CATALOG = load_catalog()
+
+
+def can_be_placed(node, precision, tp):
+    """Whether a node has the GPUs, the precision and a measured all-reduce for a shard."""
+    chassis = CATALOG.nodes[node]
+    is_measured = tp == 1 or tp in CATALOG.links[chassis.nvlink].all_reduce
+    return tp <= chassis.gpus and is_measured and precision in CATALOG.gpus[chassis.gpu].dense_flops
+
+
 PLACEMENTS = [
     place(CATALOG, catalogue_shard(model, precision, tp), node, engine)
     for node in CATALOG.nodes
@@ -17,6 +26,7 @@ PLACEMENTS = [
     for precision in ("bf16", "fp8")
     for tp in (1, 8)
     for engine in CATALOG.engines
+    if can_be_placed(node, precision, tp)
 ]
 TIMINGS = [roofline(placement) for placement in PLACEMENTS]
 TABLES = [timing.decode_table(300) for timing in TIMINGS]
