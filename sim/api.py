@@ -77,7 +77,7 @@ class Simulation:
         self.resolved = resolved
         self.form = scenario.run
         self.clock = Clock()
-        fabric = Fabric(resolved.cluster, lanes(resolved.cluster, scenario.pools))
+        fabric = Fabric(resolved.cluster, lanes(resolved.cluster, scenario.pools), scenario.run.seed)
         self.serving = Serving(self.clock, resolved.plan, fabric, log)
         self.meter = Meter(self.clock, self.serving)
         self.workload = _workload(scenario)
@@ -95,6 +95,7 @@ class Simulation:
             if ahead:
                 self.window.make_ahead()
             started = time.process_time()
+            serving.offered.callbacks.append(lambda _: clock.stop_after(serving.last_arrival_ps + form.drain))
             Errand(serving.offer(self.window.arrivals()))
             Errand(meter.sample(form.sample_every))
             Errand(meter.watch(form.warmup, form.duration))
@@ -127,9 +128,6 @@ class Simulation:
     def _advance(self, progress: Progress) -> bool:
         """Let events happen until none is left, or the time to drain is over; whether the user broke off."""
         clock, serving = self.clock, self.serving
-        serving.offered.callbacks.append(
-            lambda _: clock.stop_after(serving.last_arrival_ps + self.form.drain)
-        )
         try:
             while happened := clock.advance(EVENTS_AT_ONCE):
                 self.events += happened

@@ -147,8 +147,8 @@ def _seats(scenario: Scenario, cluster: Cluster, mistakes: Mistakes) -> list[tup
             "use fewer replicas, a smaller tp, or a larger topology",
         )
         return []
-    nodes = {seat.node for pool_seats in seats for seat in pool_seats}
-    if cluster.fabric is None and len(nodes) > 1:
+    domains = {cluster.domain_of(seat.ports[0].node) for pool_seats in seats for seat in pool_seats}
+    if cluster.fabric is None and len(domains) > 1:
         mistakes.at(
             "topology",
             "the replicas are on several nodes, and the topology has no fabric",
@@ -194,7 +194,8 @@ def _serving_plan(
         decode=plans["decode"],
         router=RouterPlan(router_form.policy, router_form.decode_policy, router_form.load_weight),
         reuse=scenario.kv_pool.policy != "none",
-        kv_bytes_per_token=shard.kv_bytes_per_token_per_gpu * shard.tp,
+        kv_bytes_per_token=shard.model.kv_bytes_per_token(shard.kv),
+        kv_heads=shard.model.kv_heads,
         block_tokens=scenario.workload.block_tokens,
         page_tokens=engine.page_tokens,
         first_token_by_prefill=engine.first_token == "prefill",

@@ -1,161 +1,210 @@
-"""The links that bytes cross between nodes, and the path of a transfer over them.
+"""What bytes cross between GPUs, host memory and NVMe of a cluster: the path of every kind of transfer.
 
-Model: `spray` routing. Packets of a flow go over all parallel links, so the uplinks of a leaf act as one
-link, and so do the uplinks of a pod (capacity times the routing's efficiency). The rails that a replica
-uses together carry equal shares and are merged into one link of their joint capacity; `lanes` is how
-many rails go into one. A transfer arrives on the rail of its receiver; a sender on another rail hands the
-bytes to its neighbour on that rail over NVLink first (PXN), so fabric paths stay within a rail.
-A link that cannot saturate, because all NICs that can reach it together carry no more than it does, holds
-nobody back: it is left out of the sharing and only counted.
-Latency is a delay before the first byte: the link's end-to-end part, and its part per switch.
-Units: bytes, bytes per second for people, bytes per picosecond for the solver.
-Ignores: packet headers (in the measured efficiency), congestion control, NVLink's share of PXN hops.
+Model: rails that every replica uses together are merged into one *lane* where they are alike, so a transfer
+striped over them is one flow; `group` numbers the lanes of a node. A port is a lane of a node: its GPUs, with
+their NVLink ports, PCIe and NICs. A transfer crosses
+
+- between GPUs of one NVLink domain: the NVLink ports of both sides (the switch between them carries all
+  ports at once and holds nobody back);
+- over the fabric with GPUDirect RDMA: NICs of both sides and the switches between. It arrives on the lane of
+  its receiver. A sender on another lane hands the bytes to its neighbour over NVLink first (PXN), or sends
+  them up to the spines, as the fabric says;
+- over the fabric without GPUDirect: on each side also PCIe, and host memory twice (in and out);
+- between GPU and host memory: PCIe and host memory;
+- from NVMe with GPUDirect Storage: NVMe and PCIe; without, also host memory twice.
+
+Between switches the routing decides (sim.network.spray, sim.network.hashed). A link that cannot saturate is
+only counted. Latency is a delay before the first byte: the link's ends, its switches and its fibre.
+Ignores: packet headers (in the measured efficiency), congestion control, PCIe switches (a GPU and its NIC
+share one, which carries both), and traffic between sockets.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
+from sim.catalog import Link as CatalogLink
+from sim.network.hashed import Hashed
+from sim.network.links import FabricLink, Links
 from sim.network.maxmin import Link
 from sim.network.path import Path
-from sim.tables.schema import PS_PER_S
+from sim.network.spray import Spray
 from sim.topology.cluster import Cluster
 
 
-@dataclass(slots=True)
-class FabricLink:
-    """A (merged) link by name and kind, with what it carries and what can reach it."""
+class Port(NamedTuple):
+    """A lane of a node."""
 
-    name: str
-    kind: str
-    capacity_bytes_per_s: float
-    reach_bytes_per_s: float = 0.0
+    node: int
+    group: int
 
-    @property
-    def can_saturate(self) -> bool:
-        """Whether the NICs that can reach the link carry more than it does."""
-        return self.reach_bytes_per_s > self.capacity_bytes_per_s * (1 + 1e-12)
+
+class Nics(NamedTuple):
+    """The NICs of a port: their number, their links out and in, and the leaves they are cabled to."""
+
+    number: int
+    tx: int
+    rx: int
+    leaves: tuple[int, ...]
 
 
 class Fabric:
-    """All links of a cluster, numbered, and the paths over them (worked out once each)."""
+    """Paths over the links of a cluster. `lanes` is the number of rails in a lane, 0 without a fabric."""
 
-    def __init__(self, cluster: Cluster, lanes: int) -> None:
+    def __init__(self, cluster: Cluster, lanes: int, seed: int = 0) -> None:
         self.cluster = cluster
         self.lanes = lanes
-        self.groups = cluster.rails // lanes if lanes else 0
-        self.described: list[FabricLink] = []
-        self._ids: dict[tuple[str, int, int], int] = {}
-        self._paths: dict[tuple[int, int, int], Path] = {}
-        self._middles: dict[tuple[int, int, int], Path] = {}
-        self._add_nvlink()
-        if cluster.fabric:
-            self._add_nics()
-            self._add_leaves()
-            self._add_pods()
-        self.links = [
-            Link(i, described.capacity_bytes_per_s / PS_PER_S) for i, described in enumerate(self.described)
-        ]
+        self.groups = cluster.rails // lanes if lanes else 1
+        self.table = Links()
+        self._ends: list[Nics | None] = [None] * (len(cluster.types) * self.groups)
+        self._middles: dict[tuple[tuple[int, ...], tuple[int, ...]], Path] = {}
+        self._latencies: dict[tuple[int, int], int] = {}
+        self._route: Spray | Hashed | None = None
+        routing = cluster.fabric.routing if cluster.fabric else None
+        if routing is not None:
+            sprays = routing.kind == "spray"
+            self._route = Spray(cluster, self.table) if sprays else Hashed(cluster, self.table, seed)
+        self.is_fixed = routing is None or routing.kind == "spray"
+        self.queue_pairs = routing.qps if routing is not None else 1
 
-    def path(self, source: int, target: int, group: int) -> Path:
-        """The way from node `source` to node `target` on rail group `group`."""
-        key = (source, target, group)
-        path = self._paths.get(key)
-        if path is None:
-            path = self._paths[key] = self._find(source, target, group)
-        return path
+    @property
+    def described(self) -> list[FabricLink]:
+        """All links that have been crossed, by number."""
+        return self.table.described
 
-    def _find(self, source: int, target: int, group: int) -> Path:
-        if source == target:
-            nvlink = self._ids["nvlink", source, 0]
-            local = self.cluster.local[source]
-            return Path((self.links[nvlink],), (nvlink,), local.endpoint_latency_ps + local.latency_ps)
-        middle = self._between(self.cluster.unit_of(source), self.cluster.unit_of(target), group)
-        tx, rx = self._ids["nic_tx", source, group], self._ids["nic_rx", target, group]
+    @property
+    def links(self) -> list[Link]:
+        """The same as the solver sees them."""
+        return self.table.solver
+
+    def gpu_to_gpu(self, source: Port, target: Port, queue_pair: int = 0) -> Path:
+        """Between GPUs: over NVLink inside a domain, over the fabric else."""
+        cluster = self.cluster
+        if cluster.domain_of(source.node) == cluster.domain_of(target.node):
+            local = cluster.local[source.node]
+            numbers = [self._gpu_local(source, "tx"), self._gpu_local(target, "rx")]
+            return self.table.path(numbers, local.endpoint_latency_ps + local.latency_ps)
+        form = cluster.fabric
+        assert form is not None
+        if form.gpudirect and (source.group == target.group or form.other_rail == "spine"):
+            return self._nic_to_nic(source, target, queue_pair)
+        sender, before, after = source, [], []
+        if source.group != target.group and form.other_rail == "pxn":
+            sender = Port(source.node, target.group)
+            before = [self._gpu_local(source, "tx"), self._gpu_local(sender, "rx")]
+        if not form.gpudirect:
+            before += [self._gpu_host(sender, "up"), *[self._dram(sender.node)] * 2]
+            after = [*[self._dram(target.node)] * 2, self._gpu_host(target, "down")]
+        middle = self._nic_to_nic(sender, target, queue_pair)
+        return self.table.path([*before, *middle.counted, *after], middle.latency_ps)
+
+    def gpu_to_dram(self, source: Port) -> Path:
+        """From GPUs to the memory of their own host."""
+        numbers = [self._gpu_host(source, "up"), self._dram(source.node)]
+        return self.table.path(numbers, self._host_latency_ps(source.node))
+
+    def dram_to_gpu(self, source: int, target: Port) -> Path:
+        """From the memory of a host to GPUs: its own over PCIe, others over the fabric."""
+        if source == target.node:
+            numbers = [self._dram(source), self._gpu_host(target, "down")]
+            return self.table.path(numbers, self._host_latency_ps(source))
+        sender = Port(source, target.group)
+        middle = self._nic_to_nic(sender, target, 0)
+        ends = [self._dram(source), *self._dram_rdma(source)]
+        return self.table.path([*ends, *middle.counted], middle.latency_ps)
+
+    def nvme_to_gpu(self, node: int, target: Port, gpudirect_storage: bool = True) -> Path:
+        """From NVMe of a host to its own GPUs, straight or through host memory."""
+        bounce = [] if gpudirect_storage else [self._dram(node)] * 2
+        numbers = [self._nvme(node), *bounce, self._gpu_host(target, "down")]
+        return self.table.path(numbers, self._host_latency_ps(node))
+
+    def _nic_to_nic(self, source: Port, target: Port, queue_pair: int) -> Path:
+        """From NICs to NICs, which always can hold a flow back, over the switches between them."""
+        one, other = self._nics(source), self._nics(target)
+        if not self.is_fixed:
+            middle = self._between(one, other, queue_pair)
+        else:
+            middle = self._middles.get((one.leaves, other.leaves)) or self._between(one, other, 0)
+        solver = self.table.solver
         return Path(
-            (self.links[tx], *middle.links, self.links[rx]), (tx, *middle.counted, rx), middle.latency_ps
+            (solver[one.tx], *middle.links, solver[other.rx]),
+            (one.tx, *middle.counted, other.rx),
+            middle.latency_ps,
         )
 
-    def _between(self, unit: int, target_unit: int, group: int) -> Path:
-        """The way between the NICs of two units: through a leaf, and the spines and cores above it."""
-        key = (unit, target_unit, group)
-        if key not in self._middles:
-            pod, target_pod = self.cluster.pod_of(unit), self.cluster.pod_of(target_unit)
-            places = []
-            if unit != target_unit:
-                places = [("leaf_up", unit, group), ("leaf_down", target_unit, group)]
-            if pod != target_pod:
-                places[1:1] = [("spine_up", pod, 0), ("spine_down", target_pod, 0)]
-            counted = tuple(self._ids[place] for place in places)
-            held_by = tuple(self.links[i] for i in counted if self.described[i].can_saturate)
-            link = self.cluster.link
-            assert link is not None
-            switches = 1 + len(places)  # a leaf; two leaves and a spine; those, a spine and a core
-            latency_ps = link.endpoint_latency_ps + switches * link.latency_ps
-            self._middles[key] = Path(held_by, counted, latency_ps)
-        return self._middles[key]
+    def _between(self, one: Nics, other: Nics, queue_pair: int) -> Path:
+        """What lies between the NICs of two ports; the same for all at these leaves where it is fixed."""
+        assert self._route is not None
+        way: list[int] = []
+        if one.leaves != other.leaves:
+            way = self._route.way(one.leaves, other.leaves, (one.number, other.number, queue_pair))
+        ends = (one.leaves[0], other.leaves[0])
+        latency_ps = self._latencies.get(ends)
+        if latency_ps is None:
+            latency_ps = self._latencies[ends] = self.cluster.latency_ps(*ends)
+        middle = self.table.path(way, latency_ps)
+        if self.is_fixed:
+            self._middles[one.leaves, other.leaves] = middle
+        return middle
 
-    def _add(self, kind: str, place: tuple[int, int], name: str, capacity: float, reach: float) -> None:
-        self._ids[kind, *place] = len(self.described)
-        self.described.append(FabricLink(name, kind, capacity, reach))
+    def _nics(self, port: Port) -> Nics:
+        """The NICs of a port."""
+        number = port.node * self.groups + port.group
+        nics = self._ends[number]
+        if nics is None:
+            rails = range(port.group * self.lanes, (port.group + 1) * self.lanes)
+            leaves = tuple(dict.fromkeys(self.cluster.leaf_of(port.node, rail) for rail in rails))
+            nics = self._ends[number] = Nics(number, self._nic(port, "tx"), self._nic(port, "rx"), leaves)
+        return nics
 
-    def _add_nvlink(self) -> None:
-        """One NVLink switch (or PCIe) per node; what leaves all its GPUs together is its capacity."""
-        for i, (node, local) in enumerate(zip(self.cluster.types, self.cluster.local, strict=True)):
-            rate = local.effective_bytes_per_s * node.gpus
-            self._add("nvlink", (i, 0), f"node {i} NVLink", rate, float("inf"))
+    def _host_latency_ps(self, node: int) -> int:
+        link = self.cluster.host[node]
+        return link.endpoint_latency_ps + link.latency_ps
 
-    def _add_nics(self) -> None:
-        rate = self.cluster.rate_bytes_per_s * self.lanes
-        for i in range(len(self.cluster.types)):
-            for group in range(self.groups):
-                rails = self._rails(group)
-                self._add("nic_tx", (i, group), f"node {i} NIC tx{rails}", rate, float("inf"))
-                self._add("nic_rx", (i, group), f"node {i} NIC rx{rails}", rate, float("inf"))
+    def _nic(self, port: Port, way: str) -> int:
+        place = (f"nic_{way}", *port)
+        number = self.table.get(place)
+        if number is None:
+            rate = self.cluster.rail_bytes_per_s(port.node) * self.lanes
+            number = self.table.make(place, f"node {port.node} NIC {way}{self._rails(port)}", rate)
+        return number
 
-    def _add_leaves(self) -> None:
-        """The uplinks of the leaves of one unit, per rail group; reached by the NICs of the unit."""
-        assert self.cluster.fabric is not None
-        rate = self.cluster.rate_bytes_per_s
-        efficiency = self.cluster.fabric.routing.efficiency
-        nodes_in = self._nodes_per_unit()
-        for unit, nodes in enumerate(nodes_in):
-            for group in range(self.groups):
-                cables = sum(
-                    self.cluster.leaf_up_cables[unit, rail]
-                    for rail in range(group * self.lanes, (group + 1) * self.lanes)
-                )
-                reach = nodes * self.lanes * rate
-                for way in ("up", "down"):
-                    name = f"unit {unit} leaf {way}{self._rails(group)}"
-                    self._add(f"leaf_{way}", (unit, group), name, cables * rate * efficiency, reach)
+    def _gpu_local(self, port: Port, way: str) -> int:
+        """The NVLink (or, without NVLink, PCIe) ports of the GPUs of a port, one way."""
+        return self._per_gpu("nvlink", port, way, self.cluster.local[port.node])
 
-    def _add_pods(self) -> None:
-        """The uplinks of the spines of one pod; reached by all NICs of the pod."""
-        assert self.cluster.fabric is not None
-        rate = self.cluster.rate_bytes_per_s
-        efficiency = self.cluster.fabric.routing.efficiency
-        nodes_in = self._nodes_per_unit()
-        per_pod = self.cluster.fabric.units_per_pod or 1
-        for pod, cables in self.cluster.pod_up_cables.items():
-            nodes = sum(nodes_in[pod * per_pod : (pod + 1) * per_pod])
-            reach = nodes * self.cluster.rails * rate
-            for way in ("up", "down"):
-                name = f"pod {pod} spine {way}"
-                self._add(f"spine_{way}", (pod, 0), name, cables * rate * efficiency, reach)
+    def _gpu_host(self, port: Port, way: str) -> int:
+        """The PCIe (or C2C) links of the GPUs of a port, one way."""
+        return self._per_gpu("pcie", port, way, self.cluster.host[port.node])
 
-    def _nodes_per_unit(self) -> list[int]:
-        units: list[int] = []
-        for node in range(len(self.cluster.types)):
-            unit = self.cluster.unit_of(node)
-            if unit == len(units):
-                units.append(0)
-            units[unit] += 1
-        return units
+    def _per_gpu(self, kind: str, port: Port, way: str, link: CatalogLink) -> int:
+        place = (f"{kind}_{way}", *port)
+        number = self.table.get(place)
+        if number is None:
+            gpus = self.cluster.types[port.node].gpus / self.groups
+            name = f"node {port.node} {link.title} {way}{self._rails(port)}"
+            number = self.table.make(place, name, link.effective_bytes_per_s * gpus)
+        return number
 
-    def _rails(self, group: int) -> str:
-        """The rails of a group, for names: nothing where all rails are in one."""
+    def _dram(self, node: int) -> int:
+        rate = self.cluster.types[node].dram_bytes_per_s
+        return self.table.make(("dram", node), f"node {node} host memory", rate)
+
+    def _dram_rdma(self, node: int) -> list[int]:
+        """What a host was seen to send from memory through all its NICs, where that is known."""
+        rate = self.cluster.types[node].dram_rdma_bytes_per_s
+        if rate is None:
+            return []
+        return [self.table.make(("dram_rdma", node), f"node {node} RDMA from host memory", rate)]
+
+    def _nvme(self, node: int) -> int:
+        rate = self.cluster.types[node].nvme_bytes_per_s or 0.0
+        return self.table.make(("nvme", node), f"node {node} NVMe", rate)
+
+    def _rails(self, port: Port) -> str:
+        """The rails of a port, for names: nothing where all rails are in one."""
         if self.groups == 1:
             return ""
-        first = group * self.lanes
+        first = port.group * self.lanes
         return f" rail {first}" if self.lanes == 1 else f" rails {first}-{first + self.lanes - 1}"

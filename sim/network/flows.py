@@ -57,10 +57,10 @@ class FlowNetwork:
     counts starts and ends.
     """
 
-    def __init__(self, clock: Clock, links: int) -> None:
+    def __init__(self, clock: Clock, carried: list[float]) -> None:
         self.clock = clock
         self.maxmin: MaxMin[Flow] = MaxMin()
-        self.carried = [0.0] * links
+        self.carried = carried
         self.events = 0
         self._flows: dict[Flow, None] = {}
         self._next_id = 0

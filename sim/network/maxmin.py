@@ -21,14 +21,14 @@ SLACK = 1e-12
 
 
 class Link:
-    """A capacity in one direction, the flows on it, and those of them that it holds back."""
+    """A capacity in one direction, the flows on it with the crossings of each, and those it holds back."""
 
     __slots__ = ("capacity", "flows", "held", "id")
 
     def __init__(self, id: int, capacity: float) -> None:
         self.id = id
         self.capacity = capacity
-        self.flows: dict[Any, None] = {}
+        self.flows: dict[Any, int] = {}
         self.held: dict[Any, None] = {}
 
 
@@ -49,8 +49,8 @@ F = TypeVar("F", bound=Rated)
 class MaxMin(Generic[F]):
     """The rates of all present flows.
 
-    `add` and `remove` return the flows whose rate changed, with their old rates; a path needs at least
-    one link.
+    `add` and `remove` return the flows whose rate changed, with their old rates; a path needs at least one
+    link. A flow that crosses a link twice takes twice its rate there.
     """
 
     def add(self, flow: F) -> dict[F, float]:
@@ -59,12 +59,15 @@ class MaxMin(Generic[F]):
         alone = True
         tightest = flow.links[0]
         for link in flow.links:
-            if link.flows:
+            flows = link.flows
+            if flows:
                 alone = False
                 affected.update(link.held)
-            elif link.capacity < tightest.capacity:
-                tightest = link
-            link.flows[flow] = None
+                flows[flow] = flows.get(flow, 0) + 1
+            else:
+                flows[flow] = 1
+                if link.capacity < tightest.capacity:
+                    tightest = link
         if alone:
             flow.bottleneck = tightest
             flow.rate = tightest.capacity
@@ -76,7 +79,7 @@ class MaxMin(Generic[F]):
         """Let a flow out, and rate again whoever it had held back."""
         touched: dict[Link, None] = {}
         for link in flow.links:
-            del link.flows[flow]
+            link.flows.pop(flow, None)
             if link.flows:
                 touched[link] = None
         assert flow.bottleneck is not None
@@ -87,6 +90,12 @@ class MaxMin(Generic[F]):
             affected.update(link.held)
         return self._rate_again(affected, touched) if affected else {}
 
+    def change(self, link: Link, capacity: float) -> dict[F, float]:
+        """Give a link another capacity, above 0, and rate again whoever that concerns."""
+        link.capacity = capacity
+        affected = dict.fromkeys(link.flows)
+        return self._rate_again(affected, {}) if affected else {}
+
     def _rate_again(self, affected: dict[F, None], touched: dict[Link, None]) -> dict[F, float]:
         """Rate the affected flows against the others held, drawing in more until all have a bottleneck."""
         before: dict[F, float] = {}
@@ -96,7 +105,8 @@ class MaxMin(Generic[F]):
                 before[flow] = flow.rate
                 for link in flow.links:
                     touched[link] = None
-            fill(affected, touched)
+            if fill(affected, touched):
+                break  # nobody else is on these links
             fresh = self._without_bottleneck(affected, touched)
             affected.update(dict.fromkeys(fresh))
         return {flow: rate for flow, rate in before.items() if flow.rate != rate}
@@ -106,59 +116,79 @@ class MaxMin(Generic[F]):
         """Flows outside `affected` that must be rated again: they, or one inside, lack a bottleneck."""
         drawn: dict[F, None] = {}
         for link in touched:
-            fastest_here = 0.0  # of the affected flows that this link holds back
-            outside_held = []
-            for flow in link.held:
-                if flow in affected:
-                    fastest_here = max(fastest_here, flow.rate)
-                else:
-                    outside_held.append(flow)
-            if fastest_here > 0.0 or any(flow in affected for flow in link.held):
-                limit = fastest_here * (1 + SLACK)
+            if not link.held:
+                continue
+            inside = [flow for flow in link.held if flow in affected]
+            if inside:
+                limit = max(flow.rate for flow in inside) * (1 + SLACK)
                 for flow in link.flows:
                     if flow.rate > limit and flow not in affected:
                         drawn[flow] = None
-            if outside_held:
-                load = sum(flow.rate for flow in link.flows)
-                fastest = max(flow.rate for flow in link.flows)
+            if len(inside) < len(link.held):
+                load, fastest = 0.0, 0.0
+                for flow, crossings in link.flows.items():
+                    load += flow.rate * crossings
+                    fastest = max(fastest, flow.rate)
                 spare = load < link.capacity * (1 - SLACK)
-                for flow in outside_held:
-                    if spare or flow.rate < fastest * (1 - SLACK):
+                for flow in link.held:
+                    if flow not in affected and (spare or flow.rate < fastest * (1 - SLACK)):
                         drawn[flow] = None
         return list(drawn)
 
 
-def fill(flows: Iterable[Rated], links: Iterable[Link]) -> None:
+def fill(flows: Iterable[Rated], links: Iterable[Link]) -> bool:
     """Progressive filling: raise all `flows` together; a link that is full holds back those on it.
 
-    Flows on the links but not among `flows` keep their rates and count as load.
+    Flows on the links but not among `flows` keep their rates and count as load; whether there are none.
     """
     waiting = dict.fromkeys(flows)
     room: dict[Link, float] = {}
     count: dict[Link, int] = {}
+    is_closed = True
     for link in links:
-        load = 0.0
-        raised = 0
-        for flow in link.flows:
+        load, raised = 0.0, 0
+        for flow, crossings in link.flows.items():
             if flow in waiting:
-                raised += 1
+                raised += crossings
             else:
-                load += flow.rate
+                load += flow.rate * crossings
+                is_closed = False
         if raised:
-            room[link] = max(link.capacity - load, 0.0)
+            room[link] = link.capacity - load if load < link.capacity else 0.0
             count[link] = raised
     while waiting:
-        tightest = min(count, key=lambda link: (room[link] / count[link], link.id))
-        share = room[tightest] / count[tightest]
+        tightest, share = _tightest(room, count)
+        if count[tightest] == len(waiting) == 1:
+            _hold(next(iter(waiting)), tightest, share)
+            break
         for flow in [flow for flow in tightest.flows if flow in waiting]:
             del waiting[flow]
-            if flow.bottleneck is not None:
-                flow.bottleneck.held.pop(flow, None)
-            flow.rate = share
-            flow.bottleneck = tightest
-            tightest.held[flow] = None
+            _hold(flow, tightest, share)
             for link in flow.links:
-                room[link] = max(room[link] - share, 0.0)
                 count[link] -= 1
-                if not count[link]:
+                if count[link]:
+                    left = room[link] - share
+                    room[link] = left if left > 0.0 else 0.0
+                else:
                     del count[link], room[link]
+    return is_closed
+
+
+def _hold(flow: Rated, link: Link, rate: float) -> None:
+    """Let a link hold a flow back at a rate."""
+    if flow.bottleneck is not None:
+        del flow.bottleneck.held[flow]
+    flow.rate = rate
+    flow.bottleneck = link
+    link.held[flow] = None
+
+
+def _tightest(room: dict[Link, float], count: dict[Link, int]) -> tuple[Link, float]:
+    """The link with the smallest share for each crossing left, and that share; ties go to the lowest id."""
+    best, least = None, 0.0
+    for link, crossings in count.items():
+        share = room[link] / crossings
+        if best is None or share < least or (share == least and link.id < best.id):
+            best, least = link, share
+    assert best is not None
+    return best, least

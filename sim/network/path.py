@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sim.network.maxmin import Link
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
-    """The way from one node to another on one group of rails.
+class Path(NamedTuple):
+    """The way from one place to another.
 
-    `links` can hold a flow back, `counted` are the ids of all links it crosses, `latency_ps` passes
-    before the first byte.
+    `links` can hold a flow back, `counted` are the ids of all links it crosses, `latency_ps` passes before
+    the first byte.
     """
 
     links: tuple[Link, ...]

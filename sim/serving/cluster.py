@@ -30,10 +30,10 @@ class Serving:
         self.plan = plan
         self.fabric = fabric
         self.log = log
-        self.network = FlowNetwork(clock, len(fabric.links))
+        self.network = FlowNetwork(clock, fabric.table.carried)
         self.prefill = PrefillPool(clock, plan, self._computed)
         self.decode = DecodePool(clock, plan, log, self._finished)
-        self.handoff = Handoff(self.prefill, self.decode, fabric, self.network, plan.kv_bytes_per_token)
+        self.handoff = Handoff(self.prefill, self.decode, fabric, self.network, plan)
         self.live: dict[int, Job] = {}
         self.arrived = 0
         self.done = 0

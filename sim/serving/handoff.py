@@ -3,23 +3,26 @@
 Model: source first. When the prompt is computed a decode replica is chosen and KV memory for the whole
 sequence is reserved there; then the KV of the whole prompt crosses the fabric, each rank's share on its own
 rail; when the last byte is there the prefill side lets its blocks go and the sequence may join the batch.
-A transfer is one flow for each rail group of the receiver.
+A transfer is one flow for each pair of
+ports (lanes of a node) that have something to exchange; see sim.network.reshard for who sends what to whom.
 Ignores: the way back of the acknowledgement, and the start-up cost of a transfer beside link latency.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
+from fractions import Fraction
 
 from simpy import Event
 
 from sim.clock import FLOW_START, Clock, Errand
-from sim.network.fabric import Fabric
+from sim.network.fabric import Fabric, Port
 from sim.network.flows import FlowNetwork
 from sim.network.path import Path
+from sim.network.reshard import shares
 from sim.serving.decode import DecodePool
 from sim.serving.job import Job
-from sim.serving.plan import Seat
+from sim.serving.plan import Seat, ServingPlan
 from sim.serving.prefill import PrefillPool
 
 
@@ -27,14 +30,21 @@ class Handoff:
     """Moves jobs from the prefill pool to the decode pool, one errand for each."""
 
     def __init__(
-        self, prefill: PrefillPool, decode: DecodePool, fabric: Fabric, network: FlowNetwork, token_bytes: int
+        self,
+        prefill: PrefillPool,
+        decode: DecodePool,
+        fabric: Fabric,
+        network: FlowNetwork,
+        plan: ServingPlan,
     ) -> None:
         self.clock: Clock = prefill.clock
         self.prefill = prefill
         self.decode = decode
         self.fabric = fabric
         self.network = network
-        self.token_bytes = token_bytes
+        self.token_bytes = plan.kv_bytes_per_token
+        self.kv_heads = plan.kv_heads
+        self._ways: dict[tuple[int, int], list[tuple[int, int, Path]]] = {}
 
     def begin(self, job: Job) -> None:
         """Start to move a computed prompt."""
@@ -57,10 +67,29 @@ class Handoff:
         target.join(job)
 
     def _parts(self, job: Job, source: Seat, target: Seat) -> list[tuple[int, Path]]:
-        """One part for each rail group of the receiver; together they are the prompt's KV."""
+        """Give the flows that move a prompt's KV: bytes and path of each."""
         size = job.request.input_tokens * self.token_bytes
-        path, groups = self.fabric.path, target.groups
-        if len(groups) == 1:
-            return [(size, path(source.node, target.node, groups[0]))]
-        each, rest = divmod(size, len(groups))
-        return [(each + (i < rest), path(source.node, target.node, group)) for i, group in enumerate(groups)]
+        fabric = self.fabric
+        if fabric.is_fixed:
+            replicas = (job.prefill_replica, job.decode_replica)
+            ways = self._ways.get(replicas)
+            if ways is None:
+                ways = self._ways[replicas] = [
+                    (part.numerator, part.denominator, fabric.gpu_to_gpu(sender, receiver))
+                    for sender, receiver, part in self._pairs(source, target)
+                ]
+            return [(size * numerator // denominator, path) for numerator, denominator, path in ways]
+        pairs = fabric.queue_pairs
+        return [
+            (size * part.numerator // (part.denominator * pairs), fabric.gpu_to_gpu(sender, receiver, pair))
+            for sender, receiver, part in self._pairs(source, target)
+            for pair in range(pairs)
+        ]
+
+    def _pairs(self, source: Seat, target: Seat) -> list[tuple[Port, Port, Fraction]]:
+        """Which port sends which part of the KV to which."""
+        pairs: dict[tuple[Port, Port], Fraction] = {}
+        for sender, receiver, part in shares(len(source.ports), len(target.ports), self.kv_heads):
+            ports = (source.ports[sender], target.ports[receiver])
+            pairs[ports] = pairs.get(ports, Fraction(0)) + part
+        return [(sender, receiver, part) for (sender, receiver), part in pairs.items()]

@@ -1,7 +1,8 @@
 """What pools and links were doing: samples over time, and use over the measured window.
 
 Model: readings at equal intervals; a link's utilisation is what it carried in an interval over what it
-could have. Use over the window is the difference of the counters at its two ends.
+could have, and that of a kind of link is over those of its links that anything has ever crossed. Use over
+the window is the difference of the counters at its two ends.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class Meter:
     def __init__(self, clock: Clock, serving: Serving) -> None:
         self.clock = clock
         self.serving = serving
-        self.peaks = [0.0] * len(serving.network.carried)
-        self._carried = list(serving.network.carried)
+        self.peaks: dict[int, float] = {}
+        self._carried: list[float] = []
         self._begin = self.read()
         self._end: Counters | None = None
 
@@ -98,13 +99,15 @@ class Meter:
     def link_uses(self) -> tuple[LinkUse, ...]:
         """What each link carried in the window; links that carried nothing are left out."""
         end = self._end or self.read()
-        return tuple(
-            LinkUse(link.name, link.kind, link.capacity_bytes_per_s, after - before, peak)
-            for link, before, after, peak in zip(
-                self.serving.fabric.described, self._begin.carried, end.carried, self.peaks, strict=True
-            )
-            if after > before
-        )
+        before = self._begin.carried
+        found = []
+        for i, (link, after) in enumerate(zip(self.serving.fabric.described, end.carried, strict=False)):
+            did = after - (before[i] if i < len(before) else 0.0)
+            if did > 0:
+                found.append(
+                    LinkUse(link.name, link.kind, link.capacity_bytes_per_s, did, self.peaks.get(i, 0.0))
+                )
+        return tuple(found)
 
     def _sample_pools(self) -> None:
         prefill, decode = self.serving.prefill, self.serving.decode
@@ -130,9 +133,9 @@ class Meter:
         totals: dict[str, tuple[float, float, float]] = {}
         for i, link in enumerate(self.serving.fabric.described):
             could = link.capacity_bytes_per_s * every_ps / PS_PER_S
-            did = carried[i] - before[i]
+            did = carried[i] - (before[i] if i < len(before) else 0.0)
             used = did / could if could else 0.0
-            self.peaks[i] = max(self.peaks[i], used)
+            self.peaks[i] = max(self.peaks.get(i, 0.0), used)
             total_did, total_could, most = totals.get(link.kind, (0.0, 0.0, 0.0))
             totals[link.kind] = (total_did + did, total_could + could, max(most, used))
         self._carried = list(carried)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sim.network.fabric import Port
 from sim.timing.timing import Timing
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Where a replica sits: a node, and the rail groups that its GPUs are on."""
+    """Where a replica sits: the port of each of its tensor-parallel ranks, in order."""
 
-    node: int
-    groups: tuple[int, ...]
+    ports: tuple[Port, ...]
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The nodes it is on, in order."""
+        return tuple(dict.fromkeys(port.node for port in self.ports))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,8 @@ class RouterPlan:
 class ServingPlan:
     """Everything the serving model is built from.
 
-    `kv_bytes_per_token` is what a token's KV takes on all GPUs of a replica together. `page_tokens` is the
-    unit in which decode memory is taken, `block_tokens` that of hashed blocks and of prefill memory.
+    `kv_bytes_per_token` is what one copy of a token's KV takes, dealt out by its `kv_heads`. `page_tokens` is
+    the unit in which decode memory is taken, `block_tokens` that of hashed blocks and of prefill memory.
     `first_token_by_prefill` says who emits the first token. Times in picoseconds of workload time.
     """
 
@@ -56,6 +61,7 @@ class ServingPlan:
     router: RouterPlan
     reuse: bool
     kv_bytes_per_token: int
+    kv_heads: int
     block_tokens: int
     page_tokens: int
     first_token_by_prefill: bool

@@ -1,7 +1,8 @@
 """Where replicas sit: which GPUs of which node each of them takes.
 
-Model: a replica takes `tp` neighbouring GPUs of one node. Pools are seated in the order of the scenario;
-`packed` fills one node after the other, `spread` takes nodes evenly over those that have room.
+Model: a replica takes `tp` neighbouring GPUs of one NVLink domain (a node, or a rack of them). Pools are
+seated in the order of the scenario; `packed` fills one domain after the other, `spread` takes domains
+evenly over those that have room.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from sim.config.scenario import Pool
+from sim.network.fabric import Port
 from sim.serving.plan import Seat
 from sim.topology.cluster import Cluster
 
@@ -25,43 +27,62 @@ class NoRoom:
 
 
 def lanes(cluster: Cluster, pools: Sequence[Pool]) -> int:
-    """Rails that every replica uses as a whole or not at all, so that they can be one link."""
-    if not cluster.rails:
+    """Rails that every replica uses as a whole or not at all, so that they can be one link.
+
+    Rails are only merged where packets are sprayed and all rails are alike: as many NICs on each (which a
+    fabric's form sees to), and leaves of the same nodes with as many cables up.
+    """
+    rails = cluster.rails
+    if not rails or cluster.fabric is None:
         return 0
+    if cluster.fabric.routing.kind != "spray" or not _rails_are_alike(cluster):
+        return 1
     gpus = min(node.gpus for node in cluster.types)
-    return gcd(cluster.rails, *(max(1, pool.tp * cluster.rails // gpus) for pool in pools))
+    width = gcd(rails, *(max(1, min(pool.tp, gpus) * rails // gpus) for pool in pools))
+    shared = len(cluster.leaves[0].rails) if cluster.leaves else 1
+    return width if width % shared == 0 or shared % width == 0 else gcd(width, shared)
+
+
+def _rails_are_alike(cluster: Cluster) -> bool:
+    alike: dict[tuple[int, ...], set[tuple[int, int]]] = {}
+    for leaf in cluster.leaves:
+        alike.setdefault(leaf.nodes, set()).add((leaf.up_cables, len(leaf.rails)))
+    together = {node: nodes for nodes in alike for node in nodes}
+    return all(len(kinds) == 1 for kinds in alike.values()) and all(
+        together[node] == nodes for nodes in alike for node in nodes
+    )
 
 
 def seat(cluster: Cluster, pools: Sequence[Pool]) -> list[tuple[Seat, ...]] | NoRoom:
     """The seats of every pool, or the first pool that does not fit."""
     width = lanes(cluster, pools)
-    taken = [0] * len(cluster.types)
+    taken = [0] * len(cluster.domains)
     seats: list[tuple[Seat, ...]] = []
     for i, pool in enumerate(pools):
-        nodes = _nodes(cluster, pool, taken)
-        if len(nodes) < pool.replicas:
-            return NoRoom(i, len(nodes), pool.replicas)
+        domains = _domains(cluster, pool, taken)
+        if len(domains) < pool.replicas:
+            return NoRoom(i, len(domains), pool.replicas)
         placed = []
-        for node in nodes:
-            placed.append(Seat(node, _groups(cluster, node, taken[node], pool.tp, width)))
-            taken[node] += pool.tp
+        for domain in domains:
+            placed.append(Seat(_ports(cluster, domain, taken[domain], pool.tp, width)))
+            taken[domain] += pool.tp
         seats.append(tuple(placed))
     return seats
 
 
-def _nodes(cluster: Cluster, pool: Pool, taken: Sequence[int]) -> list[int]:
-    """The node of each replica of a pool; fewer than wanted where there is no room for more."""
-    room = [(node.gpus - used) // pool.tp for node, used in zip(cluster.types, taken, strict=True)]
+def _domains(cluster: Cluster, pool: Pool, taken: Sequence[int]) -> list[int]:
+    """The NVLink domain of each replica of a pool; fewer than wanted where there is no room for more."""
+    room = [(cluster.domain_gpus(i) - used) // pool.tp for i, used in enumerate(taken)]
     free = [i for i, places in enumerate(room) for _ in range(places)]
     if pool.place == "packed" or len(free) <= pool.replicas:
         return free[: pool.replicas]
     return [free[k * len(free) // pool.replicas] for k in range(pool.replicas)]
 
 
-def _groups(cluster: Cluster, node: int, first_gpu: int, tp: int, width: int) -> tuple[int, ...]:
-    """The rail groups of the NICs beside the GPUs of a replica."""
-    if not width:
-        return (0,)
-    gpus, rails = cluster.types[node].gpus, cluster.rails
-    first, last = first_gpu * rails // gpus, (first_gpu + tp - 1) * rails // gpus
-    return tuple(range(first // width, last // width + 1))
+def _ports(cluster: Cluster, domain: int, first_gpu: int, tp: int, width: int) -> tuple[Port, ...]:
+    """The port of each rank of a replica that takes `tp` GPUs of a domain from the first one given."""
+    gpus = [(node, gpu) for node in cluster.domains[domain] for gpu in range(cluster.types[node].gpus)]
+    return tuple(
+        Port(node, gpu * cluster.rails // cluster.types[node].gpus // width if width else 0)
+        for node, gpu in gpus[first_gpu : first_gpu + tp]
+    )
