@@ -3,13 +3,13 @@
 from random import Random
 
 import pytest
-from models.play import plan, play, pool
+from models.play import plan, play, pool, seat
 from models.wires import OwnWires
 
 from sim.kvpool.hbm import HbmCache
 from sim.kvpool.tree import PrefixTree
 from sim.serving.loads import Loads
-from sim.serving.plan import RouterPlan, Seat
+from sim.serving.plan import RouterPlan
 from sim.serving.routers import View, router
 from sim.timing.fixed import FixedTiming
 from sim.workload.request import Request
@@ -64,7 +64,7 @@ def cluster(name, replicas, gap_ps, requests, reuse=False):
     timing = FixedTiming(
         prefill_base_ps=100, prefill_per_token_ps=10, decode_base_ps=50, decode_per_sequence_ps=2
     )
-    seats = [Seat(node, (0,)) for node in range(2 * replicas)]
+    seats = [seat(node) for node in range(2 * replicas)]
     serving_plan = plan(
         pool("prefill", seats[:replicas], timing, 10**6, max_batch_tokens=200),
         pool("decode", seats[replicas:], timing, 10**6, max_sequences=16),

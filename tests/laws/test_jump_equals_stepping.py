@@ -7,6 +7,7 @@ order in which requests are done. Instants are coarse, so arrivals, flow ends an
 import itertools
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -93,17 +94,35 @@ def test_every_token_comes_when_one_step_after_the_other_brings_it(first_seed):
             compare(plan, requests, OwnWires(latency_ps), OwnWires(latency_ps))
 
 
+def drawn_on_links(dice, ranks, groups, kv_heads, queue_pairs=1):
+    """A plan and requests, and twice the wires between few nodes; where pools overlap, bytes stay inside."""
+    prefills, decodes = dice.randint(1, 3), dice.randint(1, 3)
+    nodes = prefills + decodes - dice.randint(0, 1)
+    places = range(prefills), range(nodes - decodes, nodes)
+    plan = drawn_plan(dice, places, ranks, groups, kv_heads, kv_grain_bytes=max(kv_heads, *ranks))
+    plan = replace(plan, kv_bytes_per_token=plan.kv_bytes_per_token * queue_pairs)
+    requests = drawn_requests(dice, 25, plan.block_tokens)
+    return plan, requests, *[SharedWires(nodes, groups, 3, 1471 / 1024, queue_pairs) for _ in "12"]
+
+
 @pytest.mark.parametrize("first_seed", range(0, 60, 20))
 def test_every_token_where_transfers_share_links(first_seed):
     for seed in range(first_seed, first_seed + 20):
         dice = Random(seed)
-        prefills, decodes, groups = dice.randint(1, 3), dice.randint(1, 3), dice.randint(1, 2)
-        nodes = prefills + decodes - dice.randint(0, 1)  # where they overlap a handoff stays in its node
-        plan = drawn_plan(dice, (range(prefills), range(nodes - decodes, nodes)), groups)
-        requests = drawn_requests(dice, 25, plan.block_tokens)
-        wires = [SharedWires(nodes, groups, dice_latency, 1471 / 1024) for dice_latency in (3, 3)]
+        groups = dice.randint(1, 2)
         with seeded(seed):
-            compare(plan, requests, *wires)
+            compare(*drawn_on_links(dice, (groups, groups), groups, kv_heads=groups))
+
+
+@pytest.mark.parametrize("first_seed", range(0, 60, 20))
+def test_every_token_where_transfers_are_dealt_out_anew(first_seed):
+    """Tensor parallelism differs on the two sides, ranks share ports, and queue pairs go their own ways."""
+    for seed in range(first_seed, first_seed + 20):
+        dice = Random(seed)
+        ranks = dice.choice(((4, 2), (2, 4), (4, 1), (1, 4), (2, 2)))
+        kv_heads, queue_pairs = dice.choice((1, 2, 4, 8)), dice.choice((1, 2, 3))
+        with seeded(seed):
+            compare(*drawn_on_links(dice, ranks, dice.choice((1, 2)), kv_heads, queue_pairs))
 
 
 def test_the_drawn_scenarios_have_what_is_hard():

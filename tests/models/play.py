@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from random import Random
 
 from sim.clock import Clock, Errand
+from sim.network.fabric import Port
 from sim.serving.cluster import Serving
 from sim.serving.plan import PoolPlan, RouterPlan, Seat, ServingPlan
 from sim.tables.recorder import MemorySink, Recorder
@@ -11,6 +12,11 @@ from sim.timing.fixed import FixedTiming
 from sim.workload.request import Request
 
 POLICIES = ("round_robin", "least_loaded", "prefix_aware")
+
+
+def seat(node, ranks=1, groups=1):
+    """A replica on one node: its ranks take the ports of the node in equal runs."""
+    return Seat(tuple(Port(node, rank * groups // ranks) for rank in range(ranks)))
 
 
 def pool(role, seats, timing, kv_tokens, **limits):
@@ -25,6 +31,7 @@ def plan(prefill, decode, **changes):
         "router": RouterPlan("least_loaded", "least_loaded", 1.0),
         "reuse": False,
         "kv_bytes_per_token": 1,
+        "kv_heads": 1,
         "block_tokens": 4,
         "page_tokens": 4,
         "first_token_by_prefill": True,
@@ -59,8 +66,12 @@ def play(serving_plan, requests, wires, until_ps=None):
     return Played(serving, sink.request_table(), sink.segment_table(), events)
 
 
-def drawn_plan(dice: Random, seats, groups=1):
-    """A small plan in which time is coarse, memory is short, and batches fill up."""
+def drawn_plan(dice: Random, seats, ranks=(1, 1), groups=1, kv_heads=1, kv_grain_bytes=1):
+    """A small plan in which time is coarse, memory is short, and batches fill up.
+
+    `seats` are the nodes of both pools, `ranks` their tensor parallelism, `groups` the ports of a node, and
+    `kv_grain_bytes` divides the KV of a token.
+    """
 
     def timing():
         return FixedTiming(
@@ -77,21 +88,22 @@ def drawn_plan(dice: Random, seats, groups=1):
     return plan(
         pool(
             "prefill",
-            [Seat(node, tuple(range(groups))) for node in prefills],
+            [seat(node, ranks[0], groups) for node in prefills],
             timing(),
             kv_tokens=dice.choice((12, 20, 40, 400)),
             max_batch_tokens=dice.choice((1, 8, 20, 1000)),
         ),
         pool(
             "decode",
-            [Seat(node, tuple(range(groups))) for node in decodes],
+            [seat(node, ranks[1], groups) for node in decodes],
             timing(),
             kv_tokens=dice.choice((32, 60, 1000)),
             max_sequences=dice.choice((1, 2, 3, 16)),
         ),
         router=RouterPlan(dice.choice(POLICIES), dice.choice(POLICIES), dice.choice((0.0, 0.5, 1.0, 2.0))),
         reuse=dice.random() < 0.6,
-        kv_bytes_per_token=dice.choice((1, 3, 10)) * groups,
+        kv_bytes_per_token=dice.choice((1, 3, 10)) * kv_grain_bytes,
+        kv_heads=kv_heads,
         block_tokens=block_tokens,
         page_tokens=page_tokens,
         first_token_by_prefill=dice.random() < 0.5,

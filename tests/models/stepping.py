@@ -307,6 +307,7 @@ class StepModel:
             request.input_tokens * self.plan.kv_bytes_per_token,
             self.plan.prefill.seats[source.number],
             self.plan.decode.seats[number],
+            self.plan.kv_heads,
         )
         yield self.env.at(self.env.now + latency_ps, FLOW_START + request.id)
         yield self.network.send(parts)

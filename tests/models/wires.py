@@ -1,5 +1,8 @@
-"""Wires between replicas, told twice: as paths for the engine, and as lists of link numbers."""
+"""Wires between replicas, told twice: as the fabric of the engine, and as lists of link numbers."""
 
+from types import SimpleNamespace
+
+from models.heads import flows
 from models.stepping import StepDelays, StepNetwork
 from sim.network.maxmin import Link
 from sim.network.path import Path
@@ -8,14 +11,18 @@ from sim.network.path import Path
 class OwnWires:
     """Every transfer has a link of its own, of one byte per picosecond, so its duration is its size."""
 
+    is_fixed = False
+    queue_pairs = 1
+
     def __init__(self, latency_ps):
         self.latency_ps = latency_ps
-        self.links = []
+        self.links = self.described = []
+        self.table = SimpleNamespace(carried=[])
 
-    def path(self, _source, _target, _group):
+    def gpu_to_gpu(self, _source, _target, _queue_pair=0):
         return Path((Link(0, 1.0),), (), self.latency_ps)
 
-    def split(self, size, _source, _target):
+    def split(self, size, _source, _target, _kv_heads):
         return [(size, [0])], self.latency_ps
 
     def network(self, env):
@@ -23,39 +30,49 @@ class OwnWires:
 
 
 class SharedWires:
-    """A link out of and into each node and rail group, and one trunk that transfers between nodes share.
+    """A link out of and into each port, one inside each node, and trunks that all nodes share.
 
+    There is one trunk, or one for each queue pair; with several, paths are asked for anew every time.
     Capacities are primes over 1024: exact as floats, and sizes and times never come out even by chance.
     """
 
     PRIMES = (1009, 1031, 1061, 1093, 1123, 1151, 1181, 1213, 1231, 1279, 1301, 1327, 1381, 1433, 1483, 1511)
 
-    def __init__(self, nodes, groups, latency_ps, trunk):
+    def __init__(self, nodes, groups, latency_ps, trunk, queue_pairs=1):
         self.groups = groups
         self.latency_ps = latency_ps
-        self.capacities = [
-            self.PRIMES[(7 * i) % len(self.PRIMES)] / 1024 for i in range(2 * nodes * groups + nodes)
-        ]
+        self.queue_pairs = queue_pairs
+        self.is_fixed = queue_pairs == 1
         self.inside = 2 * nodes * groups
-        self.capacities.append(trunk)
-        self.links = [Link(i, capacity) for i, capacity in enumerate(self.capacities)]
+        self.trunks = self.inside + nodes
+        self.capacities = [self.PRIMES[(7 * i) % len(self.PRIMES)] / 1024 for i in range(self.trunks)]
+        self.capacities += [trunk / queue_pairs] * queue_pairs
+        self.links = self.described = [Link(i, capacity) for i, capacity in enumerate(self.capacities)]
+        self.table = SimpleNamespace(carried=[0.0] * len(self.links))
 
-    def numbers(self, source, target, group):
-        if source == target:
-            return [self.inside + source]
-        out = 2 * (source * self.groups + group)
-        into = 2 * (target * self.groups + group) + 1
-        return [out, len(self.capacities) - 1, into]
+    def numbers(self, source, target, queue_pair):
+        if source.node == target.node:
+            return [self.inside + source.node]
+        out = 2 * (source.node * self.groups + source.group)
+        into = 2 * (target.node * self.groups + target.group) + 1
+        return [out, self.trunks + queue_pair, into]
 
-    def path(self, source, target, group):
-        numbers = self.numbers(source, target, group)
+    def gpu_to_gpu(self, source, target, queue_pair=0):
+        numbers = self.numbers(source, target, queue_pair)
         return Path(tuple(self.links[i] for i in numbers), tuple(numbers), self.latency_ps)
 
-    def split(self, size, source, target):
+    def split(self, size, source, target, kv_heads):
+        """One flow for each pair of ports and queue pair; ranks that share a port send as one."""
+        shares = {}
+        for (sender, receiver), part in flows(len(source.ports), len(target.ports), kv_heads).items():
+            ports = source.ports[sender], target.ports[receiver]
+            shares[ports] = shares.get(ports, 0) + part * size
         parts = []
-        for i, group in enumerate(target.groups):
-            share = size // len(target.groups) + (1 if i < size % len(target.groups) else 0)
-            parts.append((share, self.numbers(source.node, target.node, group)))
+        for (sender, receiver), share in shares.items():
+            for queue_pair in range(self.queue_pairs):
+                part = share / self.queue_pairs
+                assert part.denominator == 1, "choose sizes that can be dealt out whole"
+                parts.append((part.numerator, self.numbers(sender, receiver, queue_pair)))
         return parts, self.latency_ps
 
     def network(self, env):

@@ -9,13 +9,12 @@ from fractions import Fraction
 from random import Random
 
 import pytest
-from models.play import plan, pool
+from models.play import plan, pool, seat
 from models.rebuild import rows
 from models.wires import SharedWires
 
 from sim.clock import Clock, Errand
 from sim.serving.cluster import Serving
-from sim.serving.plan import Seat
 from sim.tables.recorder import MemorySink, Recorder
 from sim.tables.schema import PHASES, STATUSES
 from sim.timing.fixed import FixedTiming
@@ -43,7 +42,7 @@ def setting(gap, prefill_per_token=2, decode_base=10, decode_tokens=400, prefill
         decode_per_sequence_ps=1,
         decode_per_token_ps=0,
     )
-    seats = [Seat(node, (0,)) for node in range(4)]
+    seats = [seat(node) for node in range(4)]
     serving_plan = plan(
         pool("prefill", seats[:2], timing, prefill_tokens, max_batch_tokens=40),
         pool("decode", seats[2:], timing, decode_tokens, max_sequences=6),

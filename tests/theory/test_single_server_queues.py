@@ -13,10 +13,9 @@ from random import Random
 from statistics import fmean, stdev
 
 import pytest
-from models.play import plan, play, pool
+from models.play import plan, play, pool, seat
 from models.wires import OwnWires
 
-from sim.serving.plan import Seat
 from sim.timing.fixed import FixedTiming
 from sim.workload.request import Request
 
@@ -75,8 +74,8 @@ def waits(service, seed):
     """How long each prompt waits for the prefill replica, in mean services, in order of arrival."""
     dice = Random(seed)
     one = plan(
-        pool("prefill", [Seat(0, (0,))], Drawn(service, dice), 10**9, max_batch_tokens=1),
-        pool("decode", [Seat(1, (0,))], FixedTiming(decode_base_ps=1), 10**9),
+        pool("prefill", [seat(0)], Drawn(service, dice), 10**9, max_batch_tokens=1),
+        pool("decode", [seat(1)], FixedTiming(decode_base_ps=1), 10**9),
     )
     requests = list(poisson(Random(f"arrivals {seed}"), PS / LOAD, CUSTOMERS, lambda _: 1))
     played = play(one, requests, OwnWires(0))

@@ -6,7 +6,7 @@ import pytest
 from models.clusters import B200_4000, SMALL, changed, cluster_of
 
 from sim.clock import FLOW_START, Clock
-from sim.network.fabric import Fabric
+from sim.network.fabric import Fabric, Port
 from sim.network.flows import FlowNetwork
 from sim.network.path import Path
 
@@ -29,11 +29,42 @@ def names(fabric, path):
     return [fabric.described[i].name for i in path.counted]
 
 
-def test_all_links_by_kind(cluster):
+def between(fabric, source, target, group=0):
+    """The path between nodes on one lane."""
+    return fabric.gpu_to_gpu(Port(source, group), Port(target, group))
+
+
+def whole(cluster, lanes):
+    """A fabric with all its links made: every node has sent to itself and to one of another pod."""
+    fabric = Fabric(cluster, lanes)
+    nodes = len(cluster.types)
+    for node in range(nodes):
+        for group in range(fabric.groups):
+            between(fabric, node, node, group)
+            if cluster.fabric:
+                between(fabric, node, (node + nodes // 2) % nodes, group)
+    return fabric
+
+
+def test_links_are_made_when_they_are_first_crossed(cluster):
     fabric = Fabric(cluster, 8)
+    assert fabric.described == fabric.links == fabric.table.carried == []
+    between(fabric, 0, 1)
+    nics = [f"node {node} NIC {way}" for node in (0, 1) for way in ("tx", "rx")]
+    assert sorted(link.name for link in fabric.described) == sorted(nics)
+    between(fabric, 1, 0)
+    assert len(fabric.described) == 4
+    between(fabric, 2, 1)
+    assert len(fabric.described) == len(fabric.links) == 6
+    assert fabric.table.carried == [0.0] * 6
+
+
+def test_all_links_by_kind(cluster):
+    fabric = whole(cluster, 8)
     kinds = [link.kind for link in fabric.described]
     assert {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)} == {
-        "nvlink": 500,
+        "nvlink_tx": 500,
+        "nvlink_rx": 500,
         "nic_tx": 500,
         "nic_rx": 500,
         "leaf_up": 16,
@@ -48,18 +79,18 @@ def test_capacities_are_those_of_the_cables(cluster):
     """Rails that are used together are one link; uplinks of a unit and of a pod are one link too."""
     cable = cluster.rate_bytes_per_s
     assert cable <= 50e9
-    by_kind = {link.kind: link.capacity_bytes_per_s for link in Fabric(cluster, 8).described}
+    by_kind = {link.kind: link.capacity_bytes_per_s for link in whole(cluster, 8).described}
     assert by_kind["nic_tx"] == by_kind["nic_rx"] == 8 * cable
     assert by_kind["leaf_up"] == by_kind["leaf_down"] == 8 * 32 * cable
     assert by_kind["spine_up"] == by_kind["spine_down"] == 32 * 32 * cable
-    by_kind = {link.kind: link.capacity_bytes_per_s for link in Fabric(cluster, 2).described}
+    by_kind = {link.kind: link.capacity_bytes_per_s for link in whole(cluster, 2).described}
     assert (by_kind["nic_tx"], by_kind["leaf_up"]) == (2 * cable, 2 * 32 * cable)
 
 
 def test_routing_efficiency_counts_above_the_leaves_only(tmp_path):
     text = changed(B200_4000.read_text(), ("efficiency: 100 %", "efficiency: 80 %"))
     sprayed = cluster_of(tmp_path, text)
-    by_kind = {link.kind: link.capacity_bytes_per_s for link in Fabric(sprayed, 8).described}
+    by_kind = {link.kind: link.capacity_bytes_per_s for link in whole(sprayed, 8).described}
     cable = sprayed.rate_bytes_per_s
     assert by_kind["nic_tx"] == 8 * cable
     assert by_kind["leaf_up"] == pytest.approx(0.8 * 8 * 32 * cable)
@@ -79,7 +110,7 @@ def test_routing_efficiency_counts_above_the_leaves_only(tmp_path):
 )
 def test_paths_cross_the_right_tiers(cluster, source, target, kinds, switches):
     fabric = Fabric(cluster, 8)
-    path = fabric.path(source, target, 0)
+    path = between(fabric, source, target)
     assert [fabric.described[i].kind for i in path.counted] == kinds
     link = cluster.link
     assert link.latency_ps > 0
@@ -89,81 +120,84 @@ def test_paths_cross_the_right_tiers(cluster, source, target, kinds, switches):
 
 def test_paths_by_name(cluster):
     fabric = Fabric(cluster, 1)
-    assert names(fabric, fabric.path(3, 499, 5)) == [
+    assert names(fabric, between(fabric, 3, 499, 5)) == [
         "node 3 NIC tx rail 5",
-        "unit 0 leaf up rail 5",
-        "pod 0 spine up",
-        "pod 3 spine down",
-        "unit 15 leaf down rail 5",
+        "unit 0 leaf 5 up",
+        "pod 0 spines up",
+        "pod 3 spines down",
+        "unit 15 leaf 5 down",
         "node 499 NIC rx rail 5",
     ]
-    assert names(Fabric(cluster, 4), Fabric(cluster, 4).path(3, 4, 1)) == [
+    fabric = Fabric(cluster, 4)
+    assert names(fabric, between(fabric, 3, 40, 1)) == [
         "node 3 NIC tx rails 4-7",
-        "node 4 NIC rx rails 4-7",
+        "unit 0 leaf 4 to unit 0 leaf 7 up",
+        "unit 1 leaf 4 to unit 1 leaf 7 down",
+        "node 40 NIC rx rails 4-7",
     ]
 
 
 def test_within_a_node_bytes_cross_nvlink_only(cluster):
     fabric = Fabric(cluster, 8)
-    path = fabric.path(7, 7, 0)
+    path = between(fabric, 7, 7)
     local = cluster.local[7]
-    assert names(fabric, path) == ["node 7 NVLink"]
+    assert names(fabric, path) == [f"node 7 {local.title} tx", f"node 7 {local.title} rx"]
     assert path.latency_ps == local.endpoint_latency_ps + local.latency_ps
-    assert path.links[0].capacity == pytest.approx(8 * local.effective_bytes_per_s / 1e12)
+    rates = [link.capacity for link in path.links]
+    assert rates == pytest.approx([8 * local.effective_bytes_per_s / 1e12] * 2)
 
 
 def test_a_non_blocking_fabric_leaves_only_the_ends_to_share(cluster):
-    fabric = Fabric(cluster, 8)
-    assert {link.kind for link in fabric.described if link.can_saturate} == {"nvlink", "nic_tx", "nic_rx"}
-    assert [link.id for link in fabric.path(0, 499, 0).links] == [
-        fabric.path(0, 499, 0).counted[0],
-        fabric.path(0, 499, 0).counted[-1],
-    ]
+    fabric = whole(cluster, 8)
+    kept = {link.kind for link in fabric.described if link.can_saturate}
+    assert kept == {"nvlink_tx", "nvlink_rx", "nic_tx", "nic_rx"}
+    path = between(fabric, 0, 499)
+    assert [link.id for link in path.links] == [path.counted[0], path.counted[-1]]
 
 
 def test_an_oversubscribed_tier_is_kept(blocking):
-    fabric = Fabric(blocking, 8)
+    fabric = whole(blocking, 8)
     kept = {link.kind for link in fabric.described if link.can_saturate}
     assert kept >= {"leaf_up", "leaf_down", "spine_up", "spine_down"}
-    path = fabric.path(0, 499, 0)
+    path = between(fabric, 0, 499)
     assert [link.id for link in path.links] == list(path.counted)
 
 
-def test_what_reaches_a_leaf_are_the_nodes_of_its_unit(blocking):
-    """The last unit has 20 nodes."""
-    described = {link.name: link for link in Fabric(blocking, 8).described}
-    last, first = described["unit 15 leaf up"], described["unit 0 leaf up"]
-    assert last.reach_bytes_per_s == first.reach_bytes_per_s * 20 / 32
-    assert last.can_saturate
+def up_of(unit):
+    """The name of all cables up from a unit."""
+    return f"unit {unit} leaf 0 to unit {unit} leaf 7 up"
 
 
-def test_what_reaches_a_spine_are_all_nics_of_its_pod(cluster):
-    described = {link.name: link for link in Fabric(cluster, 4).described}
-    nic = cluster.rate_bytes_per_s
-    assert described["pod 0 spine up"].reach_bytes_per_s == 128 * 8 * nic
-    assert described["pod 3 spine down"].reach_bytes_per_s == (3 * 32 + 20) * 8 * nic
+SPINE = "spine: {per_pod: 32, radix: 64, uplinks: 32}"
+LEAF = "leaf: {radix: 64, uplinks: 32}"
 
 
-@pytest.mark.parametrize(("uplinks", "saturates"), [(31, True), (32, False)])
-def test_spines_are_kept_as_soon_as_they_lack_one_cable(tmp_path, uplinks, saturates):
-    thin = (
-        "spine: {per_pod: 32, radix: 64, uplinks: 32}",
-        f"spine: {{per_pod: 32, radix: 64, uplinks: {uplinks}}}",
-    )
-    fabric = Fabric(cluster_of(tmp_path, changed(B200_4000.read_text(), thin)), 8)
-    described = {link.name: link for link in fabric.described}
-    assert described["pod 0 spine up"].can_saturate == saturates
-    assert not described["unit 0 leaf up"].can_saturate
+def saturating(folder, lanes, line, uplinks):
+    """The links up that can saturate, where the leaves or the spines have fewer cables up."""
+    text = changed(B200_4000.read_text(), (line, line.replace("uplinks: 32", f"uplinks: {uplinks}")))
+    fabric = whole(cluster_of(folder, text), lanes)
+    return {link.name for link in fabric.described if link.kind[-3:] == "_up" and link.can_saturate}
 
 
-def test_a_unit_reaches_its_uplinks_exactly(tmp_path):
-    """20 uplinks carry what 20 nodes send, so the last unit is held back by nothing, and the others are."""
-    text = changed(
-        B200_4000.read_text(), ("leaf: {radix: 64, uplinks: 32}", "leaf: {radix: 64, uplinks: 20}")
-    )
-    described = {link.name: link for link in Fabric(cluster_of(tmp_path, text), 8).described}
-    assert not described["unit 15 leaf up"].can_saturate
-    assert described["unit 14 leaf up"].can_saturate
+@pytest.mark.parametrize(
+    ("uplinks", "pods"), [(32, []), (31, [0, 1, 2]), (29, [0, 1, 2]), (28, [0, 1, 2, 3])]
+)
+def test_what_reaches_spines_are_all_nics_of_their_pod(tmp_path, uplinks, pods):
+    """Kept as soon as they lack one cable: 32 x 32 for 128 nodes, 32 x 29 for the 116 of the last pod."""
+    assert saturating(tmp_path, 4, SPINE, uplinks) == {f"pod {pod} spines up" for pod in pods}
+
+
+@pytest.mark.parametrize(("uplinks", "units"), [(32, 0), (31, 15), (20, 15), (19, 16)])
+def test_what_reaches_leaves_are_the_nodes_of_their_unit(tmp_path, uplinks, units):
+    """20 cables carry what the 20 nodes of the last unit send, so they hold nobody back."""
+    assert saturating(tmp_path, 8, LEAF, uplinks) == {up_of(unit) for unit in range(units)}
+
+
+def test_where_routing_reaches_less_full_units_and_pods_may_saturate(tmp_path):
+    text = changed(B200_4000.read_text(), ("efficiency: 100 %", "efficiency: 99 %"))
+    fabric = whole(cluster_of(tmp_path, text), 8)
+    up = {link.name for link in fabric.described if link.kind[-3:] == "_up" and link.can_saturate}
+    assert up == {up_of(unit) for unit in range(15)} | {f"pod {pod} spines up" for pod in range(3)}
 
 
 class Unpruned:
@@ -172,17 +206,18 @@ class Unpruned:
     def __init__(self, fabric):
         self.fabric = fabric
         self.links = fabric.links
+        self.table = fabric.table
 
-    def path(self, source, target, group):
-        path = self.fabric.path(source, target, group)
+    def gpu_to_gpu(self, source, target):
+        path = self.fabric.gpu_to_gpu(source, target)
         return Path(tuple(self.links[i] for i in path.counted), path.counted, path.latency_ps)
 
 
 class EndsOnly(Unpruned):
     """A fabric that is assumed to be non-blocking, whatever it is."""
 
-    def path(self, source, target, group):
-        path = super().path(source, target, group)
+    def gpu_to_gpu(self, source, target):
+        path = super().gpu_to_gpu(source, target)
         return Path((path.links[0], path.links[-1]), path.counted, path.latency_ps)
 
 
@@ -203,7 +238,7 @@ def drawn(seed, nodes, transfers):
 def ends(fabric, transfers):
     """When each transfer ends, and the most flows that were ever on the way."""
     clock = Clock()
-    network = FlowNetwork(clock, len(fabric.links))
+    network = FlowNetwork(clock, fabric.table.carried)
     found = {}
     most = 0
 
@@ -217,7 +252,7 @@ def ends(fabric, transfers):
         return start
 
     for number, (start_ps, source, target, size) in enumerate(transfers):
-        path = fabric.path(source, target, 0)
+        path = between(fabric, source, target)
         clock.at(start_ps, FLOW_START + number).callbacks.append(begin(number, size, path))
     while clock.advance(1000):
         pass
@@ -249,14 +284,14 @@ def test_links_kept_in_a_blocking_fabric_matter(blocking, seed):
 def ends_over_rails(cluster, lanes):
     """When three transfers over all rails end, where so many rails are one link."""
     fabric, clock, found = Fabric(cluster, lanes), Clock(), {}
-    network = FlowNetwork(clock, len(fabric.links))
+    network = FlowNetwork(clock, fabric.table.carried)
 
     def note(number):
         return lambda _: found.setdefault(number, clock.now)
 
     for number, (source, target) in enumerate([(0, 4), (0, 9), (1, 9)]):
         size = 8 * 10**9 // fabric.groups
-        parts = [(size, fabric.path(source, target, group)) for group in range(fabric.groups)]
+        parts = [(size, between(fabric, source, target, group)) for group in range(fabric.groups)]
         network.send(parts).callbacks.append(note(number))
     while clock.advance(100):
         pass
@@ -273,6 +308,6 @@ def test_symmetric_rails_may_be_merged(tmp_path, lanes):
 
 def test_a_cluster_without_a_fabric_has_nvlink_only(tmp_path):
     text = SMALL[: SMALL.index("fabric:")]
-    fabric = Fabric(cluster_of(tmp_path, text), 0)
-    assert {link.kind for link in fabric.described} == {"nvlink"}
-    assert len(fabric.path(3, 3, 0).links) == 1
+    fabric = whole(cluster_of(tmp_path, text), 0)
+    assert {link.kind for link in fabric.described} == {"nvlink_tx", "nvlink_rx"}
+    assert len(between(fabric, 3, 3).links) == 2

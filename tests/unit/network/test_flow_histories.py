@@ -18,7 +18,7 @@ class Bench:
     def __init__(self, *capacities):
         self.clock = Clock()
         self.links = [Link(i, float(capacity)) for i, capacity in enumerate(capacities)]
-        self.network = FlowNetwork(self.clock, len(self.links))
+        self.network = FlowNetwork(self.clock, [0.0] * len(self.links))
         self.ends = {}
         self.log = []
 

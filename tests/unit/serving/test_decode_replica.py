@@ -1,11 +1,10 @@
 """A decode replica: when each token comes, to the picosecond, by pencil and paper."""
 
 import pytest
-from models.play import plan, play, pool
+from models.play import plan, play, pool, seat
 from models.rebuild import rows, token_times
 from models.wires import OwnWires
 
-from sim.serving.plan import Seat
 from sim.timing.fixed import FixedTiming
 from sim.workload.request import Request
 
@@ -13,10 +12,10 @@ from sim.workload.request import Request
 def decoded(requests, per_token_ps=0, kv_tokens=1000, max_sequences=8, first_by_prefill=True):
     """Token times and rows, by request; a prefill takes 10, a transfer a picosecond a token, a step 100."""
     one = plan(
-        pool("prefill", [Seat(0, (0,))], FixedTiming(prefill_base_ps=10), 10**6),
+        pool("prefill", [seat(0)], FixedTiming(prefill_base_ps=10), 10**6),
         pool(
             "decode",
-            [Seat(1, (0,))],
+            [seat(1)],
             FixedTiming(decode_base_ps=100, decode_per_token_ps=per_token_ps),
             kv_tokens,
             max_sequences=max_sequences,
@@ -108,8 +107,8 @@ def test_sequences_done_together_leave_in_the_order_of_their_ids():
 
 def test_tokens_and_time_are_accounted_for():
     one = plan(
-        pool("prefill", [Seat(0, (0,))], FixedTiming(prefill_base_ps=10), 10**6),
-        pool("decode", [Seat(1, (0,))], FixedTiming(decode_base_ps=100), 10**6),
+        pool("prefill", [seat(0)], FixedTiming(prefill_base_ps=10), 10**6),
+        pool("decode", [seat(1)], FixedTiming(decode_base_ps=100), 10**6),
     )
     played = play(one, [Request(0, 0, 8, 4), Request(1, 1000, 8, 3)], OwnWires(0))
     [prefill], [decode] = played.serving.prefill.replicas, played.serving.decode.replicas

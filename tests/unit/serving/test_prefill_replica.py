@@ -1,10 +1,9 @@
 """A prefill replica: who is computed when, to the picosecond."""
 
-from models.play import plan, play, pool
+from models.play import plan, play, pool, seat
 from models.rebuild import rows
 from models.wires import OwnWires
 
-from sim.serving.plan import Seat
 from sim.timing.fixed import FixedTiming
 from sim.workload.request import Request
 
@@ -14,8 +13,8 @@ TIMING = FixedTiming(prefill_base_ps=100, prefill_per_token_ps=1, decode_base_ps
 def prefilled(requests, kv_tokens=1000, budget=20, latency_ps=0, **changes):
     """Start and end of each prompt's prefill, by request, on one replica."""
     one = plan(
-        pool("prefill", [Seat(0, (0,))], TIMING, kv_tokens, max_batch_tokens=budget),
-        pool("decode", [Seat(1, (0,))], TIMING, 10**6),
+        pool("prefill", [seat(0)], TIMING, kv_tokens, max_batch_tokens=budget),
+        pool("decode", [seat(1)], TIMING, 10**6),
         **changes,
     )
     offered = [Request(number, *parts) for number, parts in enumerate(requests)]
@@ -93,8 +92,8 @@ def test_the_budget_counts_new_tokens_only():
 
 def test_prompts_too_large_for_the_memory_are_rejected_not_stuck():
     one = plan(
-        pool("prefill", [Seat(0, (0,))], TIMING, 20),
-        pool("decode", [Seat(1, (0,))], TIMING, 30),
+        pool("prefill", [seat(0)], TIMING, 20),
+        pool("decode", [seat(1)], TIMING, 30),
     )
     requests = [Request(0, 0, 21, 1), Request(1, 0, 20, 9), Request(2, 0, 20, 8)]
     played = play(one, requests, OwnWires(0))

@@ -4,6 +4,7 @@ import pytest
 from models.clusters import SMALL, changed, cluster_of
 
 from sim.config.scenario import Pool
+from sim.network.fabric import Port
 from sim.serving.plan import Seat
 from sim.serving.seating import NoRoom, lanes, seat
 
@@ -19,7 +20,19 @@ def pool(replicas, tp, place="packed"):
 
 
 def nodes(seats):
-    return [[one.node for one in of_pool] for of_pool in seats]
+    """The node of each replica, by pool; none is on several."""
+    assert all(len(one.nodes) == 1 for of_pool in seats for one in of_pool)
+    return [[one.nodes[0] for one in of_pool] for of_pool in seats]
+
+
+def groups(one):
+    """The lane of each rank."""
+    return [port.group for port in one.ports]
+
+
+def on(node, *groups):
+    """A seat on one node, with the lane of each rank."""
+    return Seat(tuple(Port(node, group) for group in groups))
 
 
 def test_packed_fills_one_node_after_the_other(cluster):
@@ -35,8 +48,8 @@ def test_spread_takes_nodes_evenly(cluster):
 def test_spread_fills_what_is_left_of_nodes(cluster):
     seats = seat(cluster, [pool(12, 4, "spread"), pool(12, 4, "spread")])
     assert nodes(seats) == [list(range(12)), list(range(12))]
-    assert all(one.groups == (0,) for one in seats[0])
-    assert all(one.groups == (1,) for one in seats[1])
+    assert all(groups(one) == [0] * 4 for one in seats[0])
+    assert all(groups(one) == [1] * 4 for one in seats[1])
 
 
 def test_pools_are_seated_in_order_around_each_other(cluster):
@@ -47,8 +60,8 @@ def test_pools_are_seated_in_order_around_each_other(cluster):
 def test_replicas_get_the_rails_beside_their_gpus(cluster):
     one, two = seat(cluster, [pool(2, 2), pool(1, 4)])
     assert lanes(cluster, [pool(2, 2), pool(1, 4)]) == 2
-    assert one == (Seat(0, (0,)), Seat(0, (1,)))
-    assert two == (Seat(0, (2, 3)),)
+    assert one == (on(0, 0, 0), on(0, 1, 1))
+    assert two == (on(0, 2, 2, 3, 3),)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +77,8 @@ def test_fewer_rails_than_gpus(tmp_path):
     pools = [pool(4, 1), pool(1, 4)]
     assert lanes(cluster, pools) == 1
     small, large = seat(cluster, pools)
-    assert [one.groups for one in small] == [(0,), (0,), (1,), (1,)]
-    assert large == (Seat(0, (2, 3)),)
+    assert [groups(one) for one in small] == [[0], [0], [1], [1]]
+    assert large == (on(0, 2, 2, 3, 3),)
 
 
 def test_no_two_replicas_share_a_gpu(cluster):
@@ -75,8 +88,10 @@ def test_no_two_replicas_share_a_gpu(cluster):
     for form, of_pool in zip(pools, seats, strict=True):
         assert len(of_pool) == form.replicas
         for one in of_pool:
-            taken[one.node] = taken.get(one.node, 0) + form.tp
-    assert max(taken.values()) <= 8
+            assert len(one.ports) == form.tp
+            for port in one.ports:
+                taken[port] = taken.get(port, 0) + 1
+    assert set(taken.values()) == {1}
 
 
 def test_the_first_pool_without_room_is_named(cluster):
@@ -92,4 +107,4 @@ def test_room_of_several_nodes_is_no_room_for_one_replica(cluster):
 def test_without_a_fabric_there_is_one_group(tmp_path):
     cluster = cluster_of(tmp_path, SMALL[: SMALL.index("fabric:")])
     assert lanes(cluster, [pool(1, 4)]) == 0
-    assert seat(cluster, [pool(2, 4)]) == [(Seat(0, (0,)), Seat(0, (0,)))]
+    assert seat(cluster, [pool(2, 4)]) == [(on(0, 0, 0, 0, 0), on(0, 0, 0, 0, 0))]

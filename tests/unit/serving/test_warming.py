@@ -1,11 +1,11 @@
 """Caches filled with what came before the window."""
 
-from models.play import plan, pool
+from models.play import plan, pool, seat
 from models.wires import OwnWires
 
 from sim.clock import Clock
 from sim.serving.cluster import Serving
-from sim.serving.plan import RouterPlan, Seat
+from sim.serving.plan import RouterPlan
 from sim.serving.warm import warm
 from sim.tables.recorder import MemorySink, Recorder
 from sim.timing.fixed import FixedTiming
@@ -20,8 +20,8 @@ def warmed(history, replicas=2, kv_tokens=400, policy="least_loaded"):
     serving = Serving(
         Clock(),
         plan(
-            pool("prefill", [Seat(node, (0,)) for node in range(replicas)], timing, kv_tokens),
-            pool("decode", [Seat(9, (0,))], timing, 10**6),
+            pool("prefill", [seat(node) for node in range(replicas)], timing, kv_tokens),
+            pool("decode", [seat(9)], timing, 10**6),
             router=RouterPlan(policy, "least_loaded", 1.0),
             reuse=True,
         ),
