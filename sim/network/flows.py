@@ -14,9 +14,10 @@ from math import ceil
 
 from simpy import Event
 
-from sim.clock import FLOW_END, Clock, Moment
-from sim.network.maxmin import MaxMin, Rated
+from sim.clock import FLOW_END, FOREVER, Clock, Moment
+from sim.network.maxmin import Link, MaxMin, Rated
 from sim.network.path import Path
+from sim.tables.schema import PS_PER_S
 
 
 class Transfer(Moment):
@@ -63,6 +64,7 @@ class FlowNetwork:
         self.carried = carried
         self.events = 0
         self._flows: dict[Flow, None] = {}
+        self._changed: dict[int, Link] = {}
         self._next_id = 0
 
     @property
@@ -74,12 +76,26 @@ class FlowNetwork:
         """Begin to move (bytes, path) parts now; the event happens when all of them have arrived."""
         transfer = Transfer(self.clock, len(parts))
         for size, path in parts:
+            if self._changed:
+                path = self._with_changed(path)  # noqa: PLW2901
             flow = Flow(self._next_id, size, path, transfer, self.clock.now)
             self._next_id += 1
             self._flows[flow] = None
             self._reschedule(self.maxmin.add(flow))
         self.events += len(parts)
         return transfer
+
+    def set_capacity(self, link: Link, bytes_per_s: float) -> None:
+        """Let a link carry more or less from now on, nothing included: something failed or was mended.
+
+        A link that could hold nobody back was left out of the sharing; from now on it takes part.
+        """
+        for flow in self._flows:
+            if link.id in flow.counted and link not in flow.links:
+                flow.links = (*flow.links, link)
+                link.flows[flow] = flow.counted.count(link.id)
+        self._changed[link.id] = link
+        self._reschedule(self.maxmin.change(link, bytes_per_s / PS_PER_S))
 
     def settle(self) -> None:
         """Book what the flows on their way have moved so far."""
@@ -94,6 +110,11 @@ class FlowNetwork:
         for link in flow.counted:
             carried[link] += fresh
 
+    def _with_changed(self, path: Path) -> Path:
+        """A path on which links whose capacity has changed take part in the sharing."""
+        missing = [self._changed[i] for i in path.counted if i in self._changed]
+        return path._replace(links=(*path.links, *(link for link in missing if link not in path.links)))
+
     def _reschedule(self, changed: dict[Flow, float]) -> None:
         """Account for what changed flows moved at their old rates, and move their ends."""
         now = self.clock.now
@@ -101,7 +122,7 @@ class FlowNetwork:
             if now > flow.updated_ps:
                 flow.left = max(flow.left - old_rate * (now - flow.updated_ps), 0.0)
                 flow.updated_ps = now
-            ends_at_ps = now + ceil(flow.left / flow.rate)
+            ends_at_ps = now + ceil(flow.left / flow.rate) if flow.rate > 0.0 else FOREVER
             if flow.end is None:
                 flow.end = self.clock.at(ends_at_ps, FLOW_END + flow.id)
                 flow.end.callbacks.append(partial(self._end, flow))

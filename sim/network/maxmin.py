@@ -91,7 +91,7 @@ class MaxMin(Generic[F]):
         return self._rate_again(affected, touched) if affected else {}
 
     def change(self, link: Link, capacity: float) -> dict[F, float]:
-        """Give a link another capacity, above 0, and rate again whoever that concerns."""
+        """Give a link another capacity, and rate again whoever that concerns."""
         link.capacity = capacity
         affected = dict.fromkeys(link.flows)
         return self._rate_again(affected, {}) if affected else {}
