@@ -55,6 +55,7 @@ ONLY_IN = {
     "pandas": ("tables.sinks", "results", "report", "api"),
     "pyarrow": ("tables.sinks", "results", "report", "api", "workload.runrows"),
     "matplotlib": ("report",),
+    "PIL": ("report.draw",),
     "rich": ("report", "cli"),
     "typer": ("cli",),
     "pydantic": ("config",),
@@ -75,7 +76,7 @@ ONLY_IN = {
         "bench",
     ),
 }
-ONLY_INSIDE_FUNCTIONS = {"matplotlib", "pooch"}
+ONLY_INSIDE_FUNCTIONS = {"matplotlib", "PIL", "pooch"}
 MAY_PRINT = ("cli", "report", "bench")
 SLOW_PACKAGES = ("numpy", "pandas", "networkx", "matplotlib", "simpy", "pyarrow")
 

@@ -68,3 +68,20 @@ def diff(
     from sim.cli.topology import show_difference  # noqa: PLC0415
 
     show_difference(one, other, json)
+
+
+@topo_app.command()
+def draw(
+    topology: TopologyFile,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="A .png or .svg file; else NAME.png.")
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option("--run", metavar="DIR", help="Colour links by their load in this run.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Draw a topology: one unit in full, the rest folded."""
+    from sim.cli.topology import draw_topology  # noqa: PLC0415
+
+    draw_topology(topology, out, run)

@@ -55,14 +55,29 @@ def load(wanted: str) -> tuple[Topology, Cluster]:
 def show_tree(wanted: str, scenario: Path | None, as_json: bool) -> None:
     """`sim topo show`: the parts, equal ones folded, and where replicas sit."""
     form, cluster = load(wanted)
-    figures = figures_of(form, cluster)
-    figures |= {"description": form.description, "source": list(form.source)}
-    figures["parts"] = [asdict(part) for part in outline(cluster)]
+    figures = described(form, cluster)
     if scenario is not None:
         from sim.cli.placement import placement  # noqa: PLC0415 - slow to import
 
         figures["placement"] = placement(cluster, scenario)
     _answer(figures, words.tree_screen, as_json)
+
+
+def draw_topology(wanted: str, out: Path | None, run: Path | None) -> None:
+    """`sim topo draw`: a picture in a file, whose name goes to stdout."""
+    from sim.report.draw import draw, save_drawing  # noqa: PLC0415 - slow to import
+
+    form, cluster = load(wanted)
+    path = out or Path(f"{form.name}.png")
+    loads = None
+    if run is not None:
+        from sim.report.loads import loads_of  # noqa: PLC0415
+        from sim.results.run import open_run  # noqa: PLC0415
+
+        loads = loads_of(open_run(run))
+    graph = cluster.graph if cluster.fabric else None
+    save_drawing(draw(described(form, cluster), graph, loads), path)
+    show([[(str(path), "")]], sys.stdout)
 
 
 def show_stats(wanted: str, as_json: bool) -> None:
@@ -96,6 +111,13 @@ def figures_of(form: Topology, cluster: Cluster) -> Figures:
     if form.fabric is not None:
         figures["fabric"]["routing"] = form.fabric.routing.kind
     return figures
+
+
+def described(form: Topology, cluster: Cluster) -> Figures:
+    """The figures of a topology with its parts, its description and its sources."""
+    figures = figures_of(form, cluster)
+    parts = [asdict(part) for part in outline(cluster)]
+    return figures | {"description": form.description, "source": list(form.source), "parts": parts}
 
 
 def _two(ends: Sequence[str]) -> list[str]:
