@@ -1,7 +1,8 @@
 """Max-min fair rates by the textbook, in exact fractions; and transfers computed anew at each event.
 
 Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): all rates rise together from zero; when a
-link is full the flows on it stop; the others go on.
+link is full the flows on it stop; the others go on. A flow that crosses a link twice takes twice its
+rate there.
 """
 
 from fractions import Fraction
@@ -15,11 +16,11 @@ def fair_rates(paths, capacities):
     while rising:
         steps = []
         for link, capacity in enumerate(capacities):
-            here = [flow for flow, path in enumerate(paths) if link in path]
+            here = {flow: path.count(link) for flow, path in enumerate(paths) if link in path}
             risers = [flow for flow in here if flow in rising]
             if risers:
-                room = Fraction(capacity) - sum(rates[flow] for flow in here)
-                steps.append((room / len(risers), risers))
+                room = Fraction(capacity) - sum(rates[flow] * times for flow, times in here.items())
+                steps.append((room / sum(here[flow] for flow in risers), risers))
         step = min(room for room, _ in steps)
         for flow in rising:
             rates[flow] += step

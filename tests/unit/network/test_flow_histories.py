@@ -102,6 +102,36 @@ def test_what_is_under_way_is_counted_when_asked_for():
     assert bench.network.carried == [100]
 
 
+def test_bytes_that_cross_a_link_twice_count_twice_and_take_twice_as_long():
+    """20 bytes through host memory in and out at 4: ten picoseconds; 5 of those with someone else."""
+    bench = Bench(4, 100)
+    bench.send_at(0, 0, (20, [0, 0, 1]))
+    assert bench.finish() == {0: 10}
+    assert bench.network.carried == [40, 20]
+    bench = Bench(6, 100)
+    bench.send_at(0, 0, (20, [0, 0, 1]))
+    bench.send_at(0, 1, (10, [0]))
+    assert bench.finish() == {0: 9, 1: 5}  # both at 2 for 5, then 10 bytes at 3
+    assert bench.network.carried == [50, 20]
+
+
+@pytest.mark.parametrize("seed", range(90, 105))
+def test_histories_with_links_crossed_twice_end_when_a_recomputation_says(seed):
+    dice = Random(seed)
+    capacities = [(2 * dice.randint(200, 2000) + 1) / 1024 for _ in range(4)]
+    transfers = [
+        (start, size, [*path, *dice.choices(path, k=dice.randint(0, 2))])
+        for start, size, path in drawn(dice, 4, 30)
+    ]
+    bench = Bench(*capacities)
+    for number, (start_ps, size, path) in enumerate(transfers):
+        bench.send_at(start_ps, number, (size, path))
+    assert list(dict(sorted(bench.finish().items())).values()) == transfer_ends(transfers, capacities)
+    for number, carried in enumerate(bench.network.carried):
+        sent = sum(size * path.count(number) for _, size, path in transfers)
+        assert carried == pytest.approx(sent, rel=1e-12)
+
+
 def drawn(dice, capacities, transfers):
     """Transfers (start, bytes, path), some of them at once."""
     found = []

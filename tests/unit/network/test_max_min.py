@@ -35,14 +35,18 @@ class Net:
         return [float(rate) for rate in fair_rates(list(self.flows.values()), exact)]
 
 
+def load_of(net, link):
+    """What a link carries; a flow counts once for each time that it crosses."""
+    return sum(flow.rate * path.count(link.id) for flow, path in net.flows.items())
+
+
 def check_rates(net):
     """No link carries more than it can, and every flow has a full link on which nobody is faster."""
     for link in net.links:
-        load = sum(flow.rate for flow in link.flows)
-        assert load <= link.capacity * (1 + TOLERANCE)
+        assert load_of(net, link) <= link.capacity * (1 + TOLERANCE)
     for flow in net.flows:
         assert any(
-            sum(other.rate for other in link.flows) >= link.capacity * (1 - TOLERANCE)
+            load_of(net, link) >= link.capacity * (1 - TOLERANCE)
             and all(other.rate <= flow.rate * (1 + TOLERANCE) for other in link.flows)
             for link in flow.links
         )
@@ -100,6 +104,70 @@ def test_changes_are_reported_with_the_old_rates_and_nothing_else_is():
     assert changed == {first: 6.0, second: 0.0}
     assert net.remove(first) == {second: 3.0}
     assert net.remove(second) == {}
+
+
+def test_a_flow_that_crosses_a_link_twice_takes_twice_its_rate_there():
+    net = Net(12, 5)
+    twice, _ = net.add(0, 0)
+    assert twice.rate == 6
+    once, _ = net.add(0)
+    assert (twice.rate, once.rate) == (4, 4)
+    net.add(1, 0, 0)
+    assert net.rates() == pytest.approx([12 / 5] * 3)
+    net.remove(once)
+    assert net.rates() == [3, 3]
+    net.remove(twice)
+    assert net.rates() == [5]
+
+
+def test_what_is_crossed_twice_may_be_the_narrower_link():
+    """Ten bytes in and out of host memory of 15 are more than nine over a wire."""
+    net = Net(15, 9)
+    net.add(0, 0, 1)
+    assert net.rates() == [7.5]
+
+
+def test_a_flow_that_has_crossed_twice_leaves_nothing_behind():
+    net = Net(12)
+    twice, _ = net.add(0, 0)
+    once, _ = net.add(0)
+    assert net.remove(twice) == {once: 4.0}
+    assert once.rate == 12
+    assert net.remove(once) == {}
+    assert not net.links[0].flows
+    assert not net.links[0].held
+
+
+@pytest.mark.parametrize("seed", range(200, 230))
+def test_random_histories_with_links_crossed_more_than_once_equal_the_textbook(seed):
+    dice = Random(seed)
+    net = drawn_net(dice)
+    repeats = 0
+    for _ in range(80):
+        if net.flows and dice.random() < 0.45:
+            net.remove(dice.choice(list(net.flows)))
+        else:
+            path = dice.choices(range(len(net.links)), k=dice.randint(1, 5))
+            repeats += len(set(path)) < len(path)
+            net.add(*path)
+        assert net.rates() == pytest.approx(net.textbook(), rel=TOLERANCE)
+        check_rates(net)
+    assert repeats > 10
+
+
+def test_a_link_may_change_its_capacity_under_way():
+    """As if it had always been so, for those on it and for those whom they meet elsewhere."""
+    dice = Random(11)
+    for _ in range(60):
+        net = drawn_net(dice)
+        for _ in walk(dice, net, 30):
+            pass
+        link = dice.choice(net.links)
+        before = {flow: flow.rate for flow in net.flows}
+        changed = net.solver.change(link, link.capacity * dice.choice((0.1, 0.5, 0.9, 1.1, 2, 10)))
+        assert net.rates() == pytest.approx(net.textbook(), rel=TOLERANCE)
+        assert changed == {flow: before[flow] for flow in net.flows if flow.rate != before[flow]}
+        check_rates(net)
 
 
 def drawn_net(dice):
