@@ -112,7 +112,7 @@ class Simulation:
             events=self.events,
             cpu_s=cpu_s,
             interrupted=interrupted,
-            advice=tuple(self.workload.advice()),
+            skipped_rows=getattr(self.workload, "skipped_rows", 0),
         )
 
     def _warm(self) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sim.base.errors import Advice, ConfigError, ConfigErrors
 from sim.base.registry import Registry
+from sim.base.streams import Streams
 from sim.base.units import show
 from sim.catalog import load_catalog
 from sim.config.load import load_topology
@@ -19,6 +20,7 @@ from sim.config.scenario import Lengths, Scenario
 from sim.resolve import Resolved, resolve
 from sim.tables.schema import PS_PER_S
 from sim.topology.cluster import build
+from sim.workload.build import open_trace
 
 Finding = ConfigError | Advice
 """A mistake, which stops a run, or a doubt, which does not."""
@@ -94,6 +96,15 @@ def more_than_capacity(resolved: Resolved) -> Iterator[Doubt]:
             )
 
 
+@doubt("trace")
+def odd_timestamps(resolved: Resolved) -> Iterator[Doubt]:
+    """Timestamps of a trace that look like another unit, or come in coarse ticks."""
+    scenario = resolved.scenario
+    if scenario.workload.trace is not None:
+        for advice in open_trace(scenario.workload, Streams(scenario.run.seed)).advice():
+            yield "workload.trace", advice.text, advice.remedy
+
+
 def check(scenario: Scenario) -> list[Finding]:
     """Check a scenario without running it: mistakes if there are any, else doubts."""
     try:
@@ -104,7 +115,8 @@ def check(scenario: Scenario) -> list[Finding]:
     for name in doubt.names():
         for path, problem, hint in doubt[name](resolved):
             where = scenario.document.where(path)
-            findings.append(Advice(f"{where}: {path}: {problem}", hint))
+            place = where if where.startswith("--set") else f"{where}: {path}"
+            findings.append(Advice(f"{place}: {problem}", hint))
     return findings
 
 

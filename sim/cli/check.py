@@ -53,16 +53,7 @@ def _doubts_of(file: Path) -> list[Advice]:
 
 def doubts_on(scenario: Scenario) -> list[Advice]:
     """Everything that looks odd about a scenario and its trace; mistakes are raised, all at once."""
-    return [*sifted(checks.check(scenario)), *_doubts_on_trace(scenario)]
-
-
-def _doubts_on_trace(scenario: Scenario) -> list[Advice]:
-    if scenario.workload.trace is None:
-        return []
-    from sim.base.streams import Streams  # noqa: PLC0415 - needs numpy
-    from sim.workload.build import open_trace  # noqa: PLC0415
-
-    return open_trace(scenario.workload, Streams(scenario.run.seed)).advice()
+    return sifted(checks.check(scenario))
 
 
 def scenario_in(folder: Path) -> Path:

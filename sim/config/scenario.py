@@ -14,6 +14,7 @@ from pydantic import Field, PositiveInt, SerializerFunctionWrapHandler, model_se
 
 from sim.base.errors import ValueProblem, listed
 from sim.config.form import Form, Name, NamedForm, NamedList, RootForm
+from sim.config.place import Place
 from sim.config.quantities import (
     Duration,
     FilePath,
@@ -43,8 +44,10 @@ class Pool(NamedForm):
     role: Role = Field(description="what its replicas do: prefill or decode")
     replicas: PositiveInt = Field(description="number of replicas (copies of the model)")
     tp: PositiveInt = Field(8, description="tensor-parallel GPUs of one replica; divides the GPUs of a node")
-    place: Literal["packed", "spread"] = Field(
-        "packed", description="packed: one node after the other; spread: evenly over the free nodes"
+    place: Place = Field(
+        as_written("packed"),
+        description="packed: one node after the other; spread: evenly over those with room; "
+        "per-domain P:D: so many prefill and decode replicas in each NVLink domain; nodes 0-99,120: on these",
     )
     max_batch_tokens: PositiveInt = Field(
         16384, description="prefill: new tokens in one batch; a longer prompt runs alone"

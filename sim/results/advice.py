@@ -40,7 +40,6 @@ def advice_on(measured: Measured, outcome: Outcome, scenario: Scenario) -> list[
         *_unended(measured, outcome),
         *_full_links(outcome.links),
         *_weak_quantiles(measured, outcome, scenario),
-        *outcome.advice,
     ]
 
 

@@ -1,8 +1,7 @@
 """Where replicas sit: which GPUs of which node each of them takes.
 
 Model: a replica takes `tp` neighbouring GPUs of one NVLink domain (a node, or a rack of them). Pools are
-seated in the order of the scenario; `packed` fills one domain after the other, `spread` takes domains
-evenly over those that have room.
+seated in the order of the scenario, each by its own rule; see sim.config.place.
 """
 
 from __future__ import annotations
@@ -56,27 +55,65 @@ def _rails_are_alike(cluster: Cluster) -> bool:
 def seat(cluster: Cluster, pools: Sequence[Pool]) -> list[tuple[Seat, ...]] | NoRoom:
     """The seats of every pool, or the first pool that does not fit."""
     width = lanes(cluster, pools)
-    taken = [0] * len(cluster.domains)
+    taken: list[set[int]] = [set() for _ in cluster.domains]
     seats: list[tuple[Seat, ...]] = []
     for i, pool in enumerate(pools):
-        domains = _domains(cluster, pool, taken)
-        if len(domains) < pool.replicas:
-            return NoRoom(i, len(domains), pool.replicas)
+        free = _chosen(cluster, pool, _free(cluster, pool, taken))
+        if len(free) < pool.replicas:
+            return NoRoom(i, len(free), pool.replicas)
         placed = []
-        for domain in domains:
-            placed.append(Seat(_ports(cluster, domain, taken[domain], pool.tp, width)))
-            taken[domain] += pool.tp
+        for domain, first_gpu in free[: pool.replicas]:
+            placed.append(Seat(_ports(cluster, domain, first_gpu, pool.tp, width)))
+            taken[domain].update(range(first_gpu, first_gpu + pool.tp))
         seats.append(tuple(placed))
     return seats
 
 
-def _domains(cluster: Cluster, pool: Pool, taken: Sequence[int]) -> list[int]:
-    """The NVLink domain of each replica of a pool; fewer than wanted where there is no room for more."""
-    room = [(cluster.domain_gpus(i) - used) // pool.tp for i, used in enumerate(taken)]
-    free = [i for i, places in enumerate(room) for _ in range(places)]
-    if pool.place == "packed" or len(free) <= pool.replicas:
-        return free[: pool.replicas]
-    return [free[k * len(free) // pool.replicas] for k in range(pool.replicas)]
+def _free(cluster: Cluster, pool: Pool, taken: Sequence[set[int]]) -> list[tuple[int, int]]:
+    """Free places of `tp` GPUs for a pool, as (domain, first GPU in it), in order."""
+    free = []
+    for domain, used in enumerate(taken):
+        first, end = 0, cluster.domain_gpus(domain)
+        while first + pool.tp <= end:
+            blocked = [gpu for gpu in range(first, first + pool.tp) if gpu in used]
+            if blocked:
+                first = blocked[-1] + 1
+            else:
+                free.append((domain, first))
+                first += pool.tp
+    return free
+
+
+def _chosen(cluster: Cluster, pool: Pool, free: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Free places in the order in which the pool takes them; those it may not take are left out."""
+    place = pool.place
+    if place.kind == "spread" and len(free) > pool.replicas:
+        return [free[k * len(free) // pool.replicas] for k in range(pool.replicas)]
+    if place.kind == "per-domain":
+        most = place.prefill if pool.role == "prefill" else place.decode
+        return [spot for spots in _by_domain(free).values() for spot in spots[:most]]
+    if place.kind == "nodes":
+        wanted = [node for first, last in place.nodes for node in range(first, last + 1)]
+        by_node: dict[int, list[tuple[int, int]]] = {}
+        for spot in free:
+            nodes = _nodes(cluster, *spot, pool.tp)
+            if set(nodes) <= set(wanted):
+                by_node.setdefault(nodes[0], []).append(spot)
+        return [spot for node in dict.fromkeys(wanted) for spot in by_node.get(node, ())]
+    return free
+
+
+def _by_domain(free: list[tuple[int, int]]) -> dict[int, list[tuple[int, int]]]:
+    spots: dict[int, list[tuple[int, int]]] = {}
+    for spot in free:
+        spots.setdefault(spot[0], []).append(spot)
+    return spots
+
+
+def _nodes(cluster: Cluster, domain: int, first_gpu: int, tp: int) -> list[int]:
+    """The nodes of so many GPUs of a domain from the first one given."""
+    gpus = [node for node in cluster.domains[domain] for _ in range(cluster.types[node].gpus)]
+    return list(dict.fromkeys(gpus[first_gpu : first_gpu + tp]))
 
 
 def _ports(cluster: Cluster, domain: int, first_gpu: int, tp: int, width: int) -> tuple[Port, ...]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sim.base.errors import Advice
-
 
 @dataclass(frozen=True, slots=True)
 class LinkUse:
@@ -42,7 +40,7 @@ class Outcome:
 
     `window_ps` is the measured window (from, to) in workload time; arrivals in it are measured.
     `simulated_ps` is the span of the clock that was simulated, drain included. `interrupted` marks a run
-    that the user broke off: its rows are valid but incomplete. `advice` is what looked doubtful on the way.
+    that the user broke off: its rows are valid but incomplete.
     """
 
     window_ps: tuple[int, int]
@@ -55,4 +53,3 @@ class Outcome:
     cpu_s: float
     interrupted: bool = False
     skipped_rows: int = 0
-    advice: tuple[Advice, ...] = ()

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.base.errors import Advice
 from sim.base.units import show
 from sim.workload.arrivals import renewal_chunks
 from sim.workload.request import Request
@@ -119,10 +118,6 @@ class ConversationWorkload:
         return islice(
             Conversations(self.shape, self._streams, self.rate_per_s, self._until_ps).requests(), self._limit
         )
-
-    def advice(self) -> list[Advice]:
-        """Nothing: what is generated is what was asked for."""
-        return []
 
     def describe(self) -> str:
         """Say in one line what is generated."""

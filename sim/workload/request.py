@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from sim.base.errors import Advice
-
 NO_BLOCKS: tuple[int, ...] = ()
 
 Arrival = tuple[int, int, int, Sequence[int]]
@@ -42,8 +40,4 @@ class Workload(Protocol):
 
     def describe(self) -> str:
         """Say in one line what the workload is."""
-        ...
-
-    def advice(self) -> list[Advice]:
-        """Say what looked doubtful when it was last read through."""
         ...

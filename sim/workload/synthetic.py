@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from sim.base.errors import Advice
 from sim.base.units import show
 from sim.workload.arrivals import arrival_chunks
 from sim.workload.lengths import length_draw
@@ -44,10 +43,6 @@ class SyntheticWorkload:
                     return
                 yield Request(number, at_ps, given, made)
                 number += 1
-
-    def advice(self) -> list[Advice]:
-        """Nothing: what is generated is what was asked for."""
-        return []
 
     def describe(self) -> str:
         """Say in one line what is generated."""

@@ -3,6 +3,7 @@
 import pytest
 from models.clusters import SMALL, changed, cluster_of
 
+from sim.config.place import Place
 from sim.config.scenario import Pool
 from sim.network.fabric import Port
 from sim.serving.plan import Seat
@@ -16,7 +17,7 @@ def cluster(tmp_path):
 
 
 def pool(replicas, tp, place="packed"):
-    return Pool(name="pool", role="prefill", replicas=replicas, tp=tp, place=place)
+    return Pool(name="pool", role="prefill", replicas=replicas, tp=tp, place=Place.parse(place))
 
 
 def nodes(seats):
@@ -108,3 +109,23 @@ def test_without_a_fabric_there_is_one_group(tmp_path):
     cluster = cluster_of(tmp_path, SMALL[: SMALL.index("fabric:")])
     assert lanes(cluster, [pool(1, 4)]) == 0
     assert seat(cluster, [pool(2, 4)]) == [(on(0, 0, 0, 0, 0), on(0, 0, 0, 0, 0))]
+
+
+def test_per_domain_gives_each_pool_its_places_of_every_domain(cluster):
+    prefill = pool(24, 2, "per-domain 2:1")
+    decode = Pool(name="d", role="decode", replicas=12, tp=4, place=Place.parse("per-domain 2:1"))
+    seats = seat(cluster, [prefill, decode])
+    assert nodes(seats) == [sorted([*range(12)] * 2), [*range(12)]]
+    assert [groups(one) for one in seats[0][:2]] == [[0, 0], [1, 1]]
+
+
+def test_more_than_the_places_of_the_domains_do_not_fit(cluster):
+    assert seat(cluster, [pool(25, 2, "per-domain 2:1")]) == NoRoom(0, 24, 25)
+
+
+def test_nodes_are_filled_in_the_order_in_which_they_are_listed(cluster):
+    assert nodes(seat(cluster, [pool(5, 4, "nodes 7,2-3")])) == [[7, 7, 2, 2, 3]]
+
+
+def test_nodes_that_are_not_listed_stay_free(cluster):
+    assert seat(cluster, [pool(3, 4, "nodes 1")]) == NoRoom(0, 2, 3)
