@@ -18,7 +18,7 @@ DATA = Path(__file__).parents[1] / "data"
 PACKABLE = sorted(set(reader.names()) - {"run"})
 
 
-@pytest.fixture()
+@pytest.fixture
 def samples(tmp_path):
     folder = tmp_path / "a-run"
     folder.mkdir()
