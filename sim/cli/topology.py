@@ -145,9 +145,15 @@ def _flat(value: object, path: str) -> Iterator[tuple[str, str]]:
             yield from _flat(item, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list):
         for i, item in enumerate(value):
-            yield from _flat(item, f"{path}.{i}")
+            is_line = path != "nodes" and isinstance(item, Mapping)
+            yield from [(f"{path}.{i}", _line(item))] if is_line else _flat(item, f"{path}.{i}")
     else:
         yield path, str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _line(item: Mapping[str, object]) -> str:
+    """A switch or a cable on one line."""
+    return ", ".join(f"{key} {value}" for key, value in item.items())
 
 
 def _differences(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, tuple[str, str]]:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from sim.base.errors import ConfigError
 from sim.base.units import show as shown
 from sim.report.loads import Loads
-from sim.report.scene import WIDTH, Box, Scene, Strand, Words, scene
+from sim.report.scene import WIDTH, scene
+from sim.report.shapes import Box, Scene, Strand, Words
 from sim.report.style import FAINT, INK
 from sim.report.topology import ratio
 from sim.results.words import counted, percent, whole
@@ -96,8 +97,11 @@ def save_drawing(figure: Figure, path: Path) -> None:
     if path.suffix not in {".png", ".svg"}:
         problem = f"{path.name} is neither a .png nor a .svg file"
         raise ConfigError("--out", None, None, problem=problem, hint="write a name such as topology.png")
+    from matplotlib import rc_context  # noqa: PLC0415 - slow to import
+
     if path.suffix == ".svg":
-        figure.savefig(path, format="svg", metadata={"Date": None})
+        with rc_context({"svg.hashsalt": path.stem}):  # the same names of parts each time
+            figure.savefig(path, format="svg", metadata={"Date": None})
         return
     from PIL import Image  # noqa: PLC0415 - slow to import; matplotlib brings it
 

@@ -16,6 +16,8 @@ from sim.results.words import NOTHING, aligned, counted, number, percent, whole
 Figures = Mapping[str, Any]
 FACTS_FROM = 34
 """The column at which the facts of a part of the tree begin."""
+FACT_WIDTH = 33
+"""The columns that the title and the value of a fact take."""
 
 
 def tree_screen(figures: Figures) -> list[Line]:
@@ -56,24 +58,26 @@ def path_screen(figures: Figures) -> list[Line]:
         *([(f"  {row.rstrip()}", "")] for row in aligned(rows, left=3)),
         [],
     ]
-    parts = [f"{shown(latency['ends_ps'], 'time')} at the ends"]
-    if latency["switches"]:
-        parts.append(f"{shown(latency['switches_ps'], 'time')} in {_switches(latency['switches'])}")
-    if latency["nvlink_ps"]:
-        parts.append(f"{shown(latency['nvlink_ps'], 'time')} over NVLink")
-    if latency["fibre_m"]:
-        parts.append(
-            f"{shown(latency['fibre_ps'], 'time')} in {shown(latency['fibre_m'], 'length')} of fibre"
-        )
     equal = "below it latency weighs more, above it bandwidth"
     return [
         *lines,
-        _fact("latency", shown(figures["latency_ps"], "time"), ", ".join(parts)),
+        *_facts("latency", shown(figures["latency_ps"], "time"), list(_delays(latency))),
         _fact(
             "bandwidth", shown(figures["bytes_per_s"], "rate"), "what the slowest hop carries, alone on it"
         ),
         _fact("equal at", shown(figures["equal_bytes"], "size"), equal),
     ]
+
+
+def _delays(latency: Figures) -> Iterator[str]:
+    """What a latency is made of."""
+    yield f"{shown(latency['ends_ps'], 'time')} at the ends"
+    if latency["switches"]:
+        yield f"{shown(latency['switches_ps'], 'time')} in {_switches(latency['switches'])}"
+    if latency["nvlink_ps"]:
+        yield f"{shown(latency['nvlink_ps'], 'time')} over NVLink"
+    if latency["fibre_m"]:
+        yield f"{shown(latency['fibre_ps'], 'time')} in {shown(latency['fibre_m'], 'length')} of fibre"
 
 
 def diff_screen(figures: Figures) -> list[Line]:
@@ -92,7 +96,10 @@ def facts(figures: Figures) -> dict[str, str]:
     """All figures of a topology by title, as they are shown."""
     found = {"nodes": whole(figures["nodes"]), "GPUs": whole(figures["gpus"])}
     for i, domain in enumerate(figures["domains"]):
-        found["NVLink domains" + f" {i}" * (i > 0)] = _domain(domain)
+        which = f" ({i + 1})" if len(figures["domains"]) > 1 else ""
+        found[f"NVLink domains{which}"] = whole(domain["count"]) if domain["has_nvlink"] else NOTHING
+        found[f"GPUs that share a domain{which}"] = whole(domain["gpus"])
+        found[f"link between them{which}"] = f"{domain['link']}, {shown(domain['bytes_per_s'], 'rate')}"
     fabric = figures["fabric"]
     if fabric is None:
         return found
@@ -261,6 +268,15 @@ def _distance(switches: int | None) -> str:
 
 def _switches(count: int | None) -> str:
     return NOTHING if count is None else "1 switch" if count == 1 else f"{whole(count)} switches"
+
+
+def _facts(title: str, value: str, parts: Sequence[str]) -> Iterator[Line]:
+    """A fact whose explanation may take several lines, broken between its parts."""
+    whole_parts = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
+    first, *more = (line.replace("\N{NO-BREAK SPACE}", " ") for line in wrap(whole_parts, WIDTH - FACT_WIDTH))
+    yield _fact(title, value, first)
+    for line in more:
+        yield [(" " * FACT_WIDTH + line, "dim")]
 
 
 def _fact(title: str, value: str, about: str) -> Line:

@@ -150,6 +150,8 @@ def _rails(rails: Sequence[int]) -> str:
 @check("reach")
 def unreachable(graph: Graph, fabric: Fabric) -> Iterator[WiringFault]:
     """NICs that cannot reach each other over switches: of a rail, or of all if bytes change rail there."""
+    if any(loose_uplinks(graph, fabric)):
+        return  # which is said already
     switches = graph.subgraph([vertex for vertex in graph if vertex[0] != "node"])
     parts = list(nx.connected_components(switches))
     leaves = of_tier(graph, 1)
@@ -171,6 +173,8 @@ def unreachable(graph: Graph, fabric: Fabric) -> Iterator[WiringFault]:
 @check("valleys")
 def detours(graph: Graph, fabric: Fabric) -> Iterator[WiringFault]:
     """Leaves with no spine in common and no core above both: bytes would have to come down in between."""
+    switches = graph.subgraph([vertex for vertex in graph if vertex[0] != "node"])
+    part_of = {leaf: i for i, part in enumerate(nx.connected_components(switches)) for leaf in part}
     rails = [None] if fabric.other_rail == "spine" else range(fabric.rails)
     for rail in rails:
         ways: dict[frozenset[Vertex], Vertex] = {}
@@ -181,7 +185,8 @@ def detours(graph: Graph, fabric: Fabric) -> Iterator[WiringFault]:
             spines: frozenset(core for spine in spines for core, _ in above(graph, spine)) for spines in ways
         }
         for one, other in combinations(ways, 2):
-            if one and other and not one & other and not cores[one] & cores[other]:
+            are_joined = part_of[ways[one]] == part_of[ways[other]]
+            if are_joined and not one & other and not cores[one] & cores[other]:
                 names = [graph.nodes[ways[spines]]["name"] for spines in (one, other)]
                 path = "fabric.leaf.uplinks" if fabric.leaf else "fabric.cables"
                 yield WiringFault(

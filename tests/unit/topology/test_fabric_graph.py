@@ -106,7 +106,10 @@ def test_two_tiers_are_enough_for_one_pod(tmp_path):
             "a core needs 128 ports and has 64",
         ),
         (
-            [("  core: {count: 64, radix: 64}\n", "")],
+            [
+                ("  core: {count: 64, radix: 64}\n", ""),
+                ("per_pod: 32, radix: 64, uplinks: 32", "per_pod: 32, radix: 64"),
+            ],
             "fabric",
             "the fabric falls into 4 parts that cannot reach each other",
         ),
