@@ -30,11 +30,12 @@ FOREVER = 1 << 62
 class Moment(Event):
     """An event that will happen without fail: it has a value from the start, only no time yet."""
 
+    _ok = True
+    _value = None
+
     def __init__(self, clock: Clock) -> None:
         self.env = clock
         self.callbacks = []
-        self._ok = True
-        self._value = None
 
     def fire(self) -> None:
         """Happen at once, inside the event that is being processed."""
@@ -93,11 +94,12 @@ class Clock(Environment):
         for happened in range(events):
             if not queue:
                 return happened
-            if queue[0][0] > self.horizon_ps:
+            at_ps, _, _, event = heappop(queue)
+            if at_ps > self.horizon_ps:
+                queue.clear()
                 self._now = self.now = self.horizon_ps
                 self.is_over = True
                 return happened
-            at_ps, _, _, event = heappop(queue)
             self._now = self.now = at_ps
             callbacks, event.callbacks = event.callbacks, None
             for callback in callbacks:

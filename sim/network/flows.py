@@ -37,7 +37,7 @@ class Flow(Rated):
 
     __slots__ = ("booked", "counted", "end", "id", "left", "size", "transfer", "updated_ps")
 
-    def __init__(self, id: int, size: int, path: Path, transfer: Transfer, now_ps: int) -> None:
+    def __init__(self, id: int, size: int, path: Path, transfer: Transfer | None, now_ps: int) -> None:
         self.links = path.links
         self.rate = 0.0
         self.bottleneck = None
@@ -73,17 +73,27 @@ class FlowNetwork:
         return len(self._flows)
 
     def send(self, parts: Sequence[tuple[int, Path]]) -> Moment:
-        """Begin to move (bytes, path) parts now; the event happens when all of them have arrived."""
+        """Begin to move (bytes, path) parts now; the event happens when all of them have arrived.
+
+        Yield it at once: that of a single part is put in another's place when its rate changes.
+        """
+        self.events += len(parts)
+        if len(parts) == 1:
+            return self._start(*parts[0], None)
         transfer = Transfer(self.clock, len(parts))
         for size, path in parts:
-            if self._changed:
-                path = self._with_changed(path)  # noqa: PLW2901
-            flow = Flow(self._next_id, size, path, transfer, self.clock.now)
-            self._next_id += 1
-            self._flows[flow] = None
-            self._reschedule(self.maxmin.add(flow))
-        self.events += len(parts)
+            self._start(size, path, transfer)
         return transfer
+
+    def _start(self, size: int, path: Path, transfer: Transfer | None) -> Moment:
+        if self._changed:
+            path = self._with_changed(path)
+        flow = Flow(self._next_id, size, path, transfer, self.clock.now)
+        self._next_id += 1
+        self._flows[flow] = None
+        self._reschedule(self.maxmin.add(flow))
+        assert flow.end is not None
+        return flow.end
 
     def set_capacity(self, link: Link, bytes_per_s: float) -> None:
         """Let a link carry more or less from now on, nothing included: something failed or was mended.
@@ -138,6 +148,7 @@ class FlowNetwork:
         if changed:
             self._reschedule(changed)
         transfer = flow.transfer
-        transfer.flows -= 1
-        if not transfer.flows:
-            transfer.fire()
+        if transfer is not None:
+            transfer.flows -= 1
+            if not transfer.flows:
+                transfer.fire()

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator
 from heapq import heappop, heappush
-from math import isqrt
+from math import sqrt
 
 from simpy import Event
 
@@ -278,14 +278,14 @@ def length_ps(steps: int, first_ps: int, growth_ps: int) -> int:
 def steps_until(elapsed_ps: int, first_ps: int, growth_ps: int) -> int:
     """The smallest number of steps (at least one) that last `elapsed_ps` or longer.
 
-    Solves n * first + growth * n * (n - 1) / 2 >= elapsed in integers.
+    Solves n * first + growth * n * (n - 1) / 2 >= elapsed: in floats, then put right in integers.
     """
     if elapsed_ps <= first_ps:
         return 1
     if not growth_ps:
         return -(-elapsed_ps // first_ps)
-    twice = 2 * first_ps - growth_ps
-    steps = (isqrt(twice * twice + 8 * growth_ps * elapsed_ps) - twice) // (2 * growth_ps)
+    twice = 2.0 * first_ps - growth_ps
+    steps = int((sqrt(twice * twice + 8.0 * growth_ps * elapsed_ps) - twice) / (2.0 * growth_ps))
     while length_ps(steps, first_ps, growth_ps) < elapsed_ps:
         steps += 1
     while steps > 1 and length_ps(steps - 1, first_ps, growth_ps) >= elapsed_ps:

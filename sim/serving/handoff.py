@@ -16,7 +16,7 @@ from fractions import Fraction
 from simpy import Event
 
 from sim.clock import FLOW_START, Clock, Errand
-from sim.network.fabric import Fabric, Port
+from sim.network.fabric import Fabric
 from sim.network.flows import FlowNetwork
 from sim.network.path import Path
 from sim.network.reshard import shares
@@ -44,7 +44,7 @@ class Handoff:
         self.network = network
         self.token_bytes = plan.kv_bytes_per_token
         self.kv_heads = plan.kv_heads
-        self._ways: dict[tuple[int, int], list[tuple[int, int, Path]]] = {}
+        self._exchanges: dict[tuple[tuple[int, ...], tuple[int, ...]], list[tuple[int, int, int, int]]] = {}
 
     def begin(self, job: Job) -> None:
         """Start to move a computed prompt."""
@@ -69,27 +69,33 @@ class Handoff:
     def _parts(self, job: Job, source: Seat, target: Seat) -> list[tuple[int, Path]]:
         """Give the flows that move a prompt's KV: bytes and path of each."""
         size = job.request.input_tokens * self.token_bytes
-        fabric = self.fabric
-        if fabric.is_fixed:
-            replicas = (job.prefill_replica, job.decode_replica)
-            ways = self._ways.get(replicas)
-            if ways is None:
-                ways = self._ways[replicas] = [
-                    (part.numerator, part.denominator, fabric.gpu_to_gpu(sender, receiver))
-                    for sender, receiver, part in self._pairs(source, target)
-                ]
-            return [(size * numerator // denominator, path) for numerator, denominator, path in ways]
-        pairs = fabric.queue_pairs
-        return [
-            (size * part.numerator // (part.denominator * pairs), fabric.gpu_to_gpu(sender, receiver, pair))
-            for sender, receiver, part in self._pairs(source, target)
-            for pair in range(pairs)
-        ]
+        path, senders, receivers = self.fabric.gpu_to_gpu, source.places, target.places
+        pairs = self.fabric.queue_pairs
+        parts = []
+        for sender, receiver, numerator, denominator in self._exchange(source.ranks, target.ranks):
+            share = size * numerator // denominator
+            if pairs == 1:
+                parts.append((share, path(senders[sender], receivers[receiver])))
+                continue
+            each, rest = divmod(share, pairs)
+            parts += [
+                (each + (pair < rest), path(senders[sender], receivers[receiver], pair))
+                for pair in range(pairs)
+            ]
+        return parts
 
-    def _pairs(self, source: Seat, target: Seat) -> list[tuple[Port, Port, Fraction]]:
-        """Which port sends which part of the KV to which."""
-        pairs: dict[tuple[Port, Port], Fraction] = {}
-        for sender, receiver, part in shares(len(source.ports), len(target.ports), self.kv_heads):
-            ports = (source.ports[sender], target.ports[receiver])
-            pairs[ports] = pairs.get(ports, Fraction(0)) + part
-        return [(sender, receiver, part) for (sender, receiver), part in pairs.items()]
+    def _exchange(self, source: tuple[int, ...], target: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
+        """Which place of the sender gives which part (as a fraction) to which place of the receiver.
+
+        Ranks at the same place send together.
+        """
+        exchange = self._exchanges.get((source, target))
+        if exchange is None:
+            parts: dict[tuple[int, int], Fraction] = {}
+            for sender, receiver, part in shares(len(source), len(target), self.kv_heads):
+                places = (source[sender], target[receiver])
+                parts[places] = parts.get(places, Fraction(0)) + part
+            exchange = self._exchanges[source, target] = [
+                (*places, part.numerator, part.denominator) for places, part in parts.items()
+            ]
+        return exchange

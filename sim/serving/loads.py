@@ -22,18 +22,17 @@ class Loads:
 
     def least(self) -> int:
         """The replica with the fewest outstanding tokens; ties go to the one chosen longest ago."""
-        heap, newest = self._heap, self._newest
+        heap, newest, tokens, chosen_at = self._heap, self._newest, self.tokens, self.chosen_at
         while True:
             entry = heap[0]
-            replica = entry[2]
+            load, chosen, replica = entry
             if newest[replica] is not entry:
                 heappop(heap)
-                continue
-            now = (self.tokens[replica], self.chosen_at[replica], replica)
-            if now == entry:
+            elif tokens[replica] == load and chosen_at[replica] == chosen:
                 return replica
-            newest[replica] = now
-            heapreplace(heap, now)
+            else:
+                entry = newest[replica] = (tokens[replica], chosen_at[replica], replica)
+                heapreplace(heap, entry)
 
     def choose(self, replica: int, tokens: int) -> None:
         """Give a replica work, as the most recent choice."""

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from sim.network.fabric import Port
 from sim.timing.timing import Timing
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Seat:
     """Where a replica sits: the port of each of its tensor-parallel ranks, in order."""
 
     ports: tuple[Port, ...]
+
+    @cached_property
+    def places(self) -> tuple[Port, ...]:
+        """The ports it is on, each once, in order."""
+        return tuple(dict.fromkeys(self.ports))
+
+    @cached_property
+    def ranks(self) -> tuple[int, ...]:
+        """For each rank, which of `places` it is at."""
+        return tuple(self.places.index(port) for port in self.ports)
 
     @property
     def nodes(self) -> tuple[int, ...]:

@@ -40,7 +40,11 @@ class Window:
             return
         start_ps = self.start_ps
         for request in chain((first,), self._until_end()):
-            yield request._replace(arrived_ps=request.arrived_ps - start_ps) if start_ps else request
+            if start_ps:
+                number, arrived_ps, input_tokens, output_tokens, blocks = request
+                yield Request(number, arrived_ps - start_ps, input_tokens, output_tokens, blocks)
+            else:
+                yield request
 
     def _until_end(self) -> Iterator[Request]:
         for request in self._requests:
