@@ -1,5 +1,7 @@
 """Fabrics small enough to count by hand: shared leaves, two nodes back to back, cables one by one."""
 
+from pathlib import Path
+
 import pytest
 from models.clusters import SMALL, changed, cluster_of
 from networkx import is_isomorphic
@@ -270,3 +272,14 @@ def test_domains_of_several_nodes(tmp_path):
     assert cluster.domains == (range(3), range(3, 6), range(6, 9), range(9, 12))
     assert [cluster.domain_of(node) for node in (0, 2, 3, 11)] == [0, 0, 1, 3]
     assert cluster.domain_gpus(1) == 24
+
+
+def test_the_example_of_the_documentation(tmp_path):
+    page = (Path(__file__).parents[3] / "docs" / "topology-files.md").read_text(encoding="utf-8")
+    (example,) = [block for block in page.split("```") if block.startswith("yaml\nfabric:")]
+    text = HEAD[: HEAD.index("fabric:")].replace("count: 4", "count: 8") + example.removeprefix("yaml\n")
+    cluster = cluster_of(tmp_path, text)
+    assert [(leaf.name, leaf.down_cables, leaf.up_cables) for leaf in cluster.leaves] == [
+        ("leaf-0", 32, 32),
+        ("leaf-1", 32, 32),
+    ]
