@@ -39,3 +39,10 @@ def cluster_of(folder, text):
     path = folder / "topology.yaml"
     path.write_text(text)
     return build(load_topology(path), load_catalog())
+
+
+def routed(folder, routing, topology="b200-4000-ib-ndr"):
+    """The cluster of a topology of the repository with another routing."""
+    base = B200_4000.with_name(f"{topology}.yaml")
+    about = f'sim: 1\nname: routed\nsource: ["made up for tests"]\nextends: {base}\n'
+    return cluster_of(folder, f"{about}fabric:\n  routing: {routing}\n")
