@@ -1,7 +1,9 @@
 """Which GPUs of which node each replica takes."""
 
+from random import Random
+
 import pytest
-from models.clusters import SMALL, changed, cluster_of
+from models.clusters import B200_4000, SMALL, changed, cluster_of
 
 from sim.config.place import Place
 from sim.config.scenario import Pool
@@ -129,3 +131,62 @@ def test_nodes_are_filled_in_the_order_in_which_they_are_listed(cluster):
 
 def test_nodes_that_are_not_listed_stay_free(cluster):
     assert seat(cluster, [pool(3, 4, "nodes 1")]) == NoRoom(0, 2, 3)
+
+
+@pytest.fixture(scope="module")
+def racks(tmp_path_factory):
+    """56 racks of 18 trays of four GPUs, each rack one NVLink domain."""
+    text = B200_4000.with_name("gb200-nvl72-4032.yaml").read_text()
+    return cluster_of(tmp_path_factory.mktemp("racks"), text)
+
+
+def test_a_replica_may_take_several_nodes_of_an_nvlink_domain(racks):
+    (seats,) = seat(racks, [pool(2, 8)])
+    assert [one.nodes for one in seats] == [(0, 1), (2, 3)]
+    assert seats[0] == Seat(tuple(Port(node, 0) for node in (0, 0, 0, 0, 1, 1, 1, 1)))
+
+
+def test_no_replica_crosses_the_edge_of_an_nvlink_domain(racks):
+    """Two of 32 GPUs fit into 72, and the third goes to the next rack."""
+    (seats,) = seat(racks, [pool(112, 32)])
+    assert [one.nodes[0] for one in seats[:4]] == [0, 8, 18, 26]
+    assert all(len({racks.domain_of(node) for node in one.nodes}) == 1 for one in seats)
+    assert seat(racks, [pool(113, 32)]) == NoRoom(0, 112, 113)
+
+
+def test_spread_takes_racks_evenly(racks):
+    (seats,) = seat(racks, [pool(56, 4, "spread")])
+    assert [racks.domain_of(one.nodes[0]) for one in seats] == list(range(56))
+
+
+def assert_lanes_are_whole(cluster, pools):
+    """Every lane that a replica uses has all its GPUs in that replica."""
+    width = lanes(cluster, pools)
+    users = {}
+    for number, of_pool in enumerate(seat(cluster, pools)):
+        for replica, one in enumerate(of_pool):
+            for port in one.ports:
+                users.setdefault(port, []).append((number, replica))
+    for port, here in users.items():
+        gpus = cluster.types[port.node].gpus * width // cluster.rails
+        assert len(set(here)) == 1
+        assert len(here) == gpus
+
+
+def test_a_replica_uses_all_of_a_lane_or_nothing_of_it(cluster, racks):
+    dice, seated = Random(1), 0
+    for _ in range(30):
+        for one, sizes in ((cluster, (1, 2, 4, 8)), (racks, (1, 2, 4, 8, 24))):
+            places = ("packed", "spread", "nodes 3-9,1", "per-domain 1:1")
+            pools = [pool(dice.randint(1, 3), dice.choice(sizes), dice.choice(places)) for _ in range(3)]
+            if not isinstance(seat(one, pools), NoRoom):
+                assert_lanes_are_whole(one, pools)
+                seated += 1
+    assert seated > 40
+
+
+@pytest.mark.xfail(
+    strict=True, reason="lanes of four rails, of which a replica of six GPUs takes one and a half"
+)
+def test_replicas_that_end_within_a_node_do_not_share_lanes(racks):
+    assert_lanes_are_whole(racks, [pool(4, 6)])
