@@ -12,7 +12,6 @@ fewer, and has them in its own order of touch: a linked list of `Holding`s, the 
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Collection, Sequence
 
 
@@ -41,7 +40,7 @@ class Holding:
 
 
 class Stretch:
-    """A run of blocks (64-bit ids), `start` blocks deep, and who holds how much of it.
+    """A run of blocks, `start` blocks deep, and who holds how much of it.
 
     `shortened` counts the holders that hold less than all of it.
     """
@@ -123,7 +122,7 @@ class PrefixTree:
         if at < len(blocks):
             if path and match.reach < len(path[-1].blocks):
                 self.split(path[-1], match.reach)
-            fresh = Stretch(at, array("q", blocks[at:]))
+            fresh = Stretch(at, blocks[at:])
             self._by_first[blocks[at]] = fresh
             path.append(fresh)
         return path

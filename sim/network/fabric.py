@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sim.base.errors import UnsupportedError
 from sim.catalog import Link as CatalogLink
 from sim.network.hashed import Hashed
 from sim.network.links import FabricLink, Links
@@ -49,12 +50,15 @@ class Nics(NamedTuple):
 
 
 class Fabric:
-    """Paths over the links of a cluster. `lanes` is the number of rails in a lane, 0 without a fabric."""
+    """Paths over the links of a cluster.
+
+    `lanes` is the number of rails in a lane (without a fabric, of GPUs); 0 puts all into one.
+    """
 
     def __init__(self, cluster: Cluster, lanes: int, seed: int = 0) -> None:
         self.cluster = cluster
-        self.lanes = lanes
-        self.groups = cluster.rails // lanes if lanes else 1
+        self.lanes = lanes or cluster.rails or cluster.types[0].gpus
+        self.groups = (cluster.rails or cluster.types[0].gpus) // self.lanes
         self.table = Links()
         self._ends: list[Nics | None] = [None] * (len(cluster.types) * self.groups)
         self._middles: dict[tuple[tuple[int, ...], tuple[int, ...]], Path] = {}
@@ -94,9 +98,27 @@ class Fabric:
             before = [self._gpu_local(source, "tx"), self._gpu_local(sender, "rx")]
         if not form.gpudirect:
             before += [self._gpu_host(sender, "up"), *[self._dram(sender.node)] * 2]
-            after = [*[self._dram(target.node)] * 2, self._gpu_host(target, "down")]
+            after = self._into_gpu(target)
         middle = self._nic_to_nic(sender, target, queue_pair)
-        return self.table.path([*before, *middle.counted, *after], middle.latency_ps)
+        latency_ps = self.wait_ps(source, target)
+        return self.table.path([*before, *middle.counted, *after], latency_ps)
+
+    def wait_ps(self, source: Port, target: Port) -> int:
+        """What passes before the first byte between GPUs, whatever way the bytes go."""
+        cluster, form = self.cluster, self.cluster.fabric
+        local = cluster.local[source.node]
+        inside_ps = local.endpoint_latency_ps + local.latency_ps
+        if cluster.domain_of(source.node) == cluster.domain_of(target.node):
+            return inside_ps
+        assert form is not None
+        is_handed_over = source.group != target.group and form.other_rail == "pxn"
+        sender = Port(source.node, target.group) if is_handed_over else source
+        latency_ps = self._leaf_latency_ps(self._nics(sender).leaves[0], self._nics(target).leaves[0])
+        if is_handed_over:
+            latency_ps += local.latency_ps
+        if not form.gpudirect:
+            latency_ps += self._host_latency_ps(source.node) + self._host_latency_ps(target.node)
+        return latency_ps
 
     def gpu_to_dram(self, source: Port) -> Path:
         """From GPUs to the memory of their own host."""
@@ -110,8 +132,12 @@ class Fabric:
             return self.table.path(numbers, self._host_latency_ps(source))
         sender = Port(source, target.group)
         middle = self._nic_to_nic(sender, target, 0)
-        ends = [self._dram(source), *self._dram_rdma(source)]
-        return self.table.path([*ends, *middle.counted], middle.latency_ps)
+        assert self.cluster.fabric is not None
+        before = [self._dram(source), *self._dram_rdma(source)]
+        if self.cluster.fabric.gpudirect:
+            return self.table.path([*before, *middle.counted], middle.latency_ps)
+        latency_ps = middle.latency_ps + self._host_latency_ps(target.node)
+        return self.table.path([*before, *middle.counted, *self._into_gpu(target)], latency_ps)
 
     def nvme_to_gpu(self, node: int, target: Port, gpudirect_storage: bool = True) -> Path:
         """From NVMe of a host to its own GPUs, straight or through host memory."""
@@ -139,14 +165,21 @@ class Fabric:
         way: list[int] = []
         if one.leaves != other.leaves:
             way = self._route.way(one.leaves, other.leaves, (one.number, other.number, queue_pair))
-        ends = (one.leaves[0], other.leaves[0])
-        latency_ps = self._latencies.get(ends)
-        if latency_ps is None:
-            latency_ps = self._latencies[ends] = self.cluster.latency_ps(*ends)
-        middle = self.table.path(way, latency_ps)
+        middle = self.table.path(way, self._leaf_latency_ps(one.leaves[0], other.leaves[0]))
         if self.is_fixed:
             self._middles[one.leaves, other.leaves] = middle
         return middle
+
+    def _leaf_latency_ps(self, one: int, other: int) -> int:
+        """Latency between NICs at two leaves."""
+        latency_ps = self._latencies.get((one, other))
+        if latency_ps is None:
+            latency_ps = self._latencies[one, other] = self.cluster.latency_ps(one, other)
+        return latency_ps
+
+    def _into_gpu(self, target: Port) -> list[int]:
+        """From the NICs of a host into its GPUs without GPUDirect: into host memory, out of it, over PCIe."""
+        return [*[self._dram(target.node)] * 2, self._gpu_host(target, "down")]
 
     def _nics(self, port: Port) -> Nics:
         """The NICs of a port."""
@@ -199,12 +232,16 @@ class Fabric:
         return [self.table.make(("dram_rdma", node), f"node {node} RDMA from host memory", rate)]
 
     def _nvme(self, node: int) -> int:
-        rate = self.cluster.types[node].nvme_bytes_per_s or 0.0
+        rate = self.cluster.types[node].nvme_bytes_per_s
+        if rate is None:
+            raise UnsupportedError(
+                f"{self.cluster.types[node].title} has no NVMe that is known", "host memory"
+            )
         return self.table.make(("nvme", node), f"node {node} NVMe", rate)
 
     def _rails(self, port: Port) -> str:
-        """The rails of a port, for names: nothing where all rails are in one."""
+        """The rails (without a fabric, GPUs) of a port, for names: nothing where all are in one."""
         if self.groups == 1:
             return ""
-        first = port.group * self.lanes
-        return f" rail {first}" if self.lanes == 1 else f" rails {first}-{first + self.lanes - 1}"
+        what, first = "rail" if self.cluster.rails else "GPU", port.group * self.lanes
+        return f" {what} {first}" if self.lanes == 1 else f" {what}s {first}-{first + self.lanes - 1}"

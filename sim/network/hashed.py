@@ -32,6 +32,7 @@ class Hashed:
         self.kind = cluster.fabric.routing.kind
         self.seed = seed
         self.capacity = cluster.rate_bytes_per_s * cluster.fabric.routing.efficiency
+        self._places: dict[int, dict[int, int]] = {}
         self._up: dict[tuple[int, int], list[Cable]] = {}
         self._over: dict[tuple[int, int], list[Cable]] = {}
         self._down: dict[tuple[int, int], list[Cable]] = {}
@@ -42,12 +43,10 @@ class Hashed:
         """The links between two leaves for a flow, which is (sender, receiver, queue pair)."""
         (one,), (other,) = source, target
         sender, receiver, queue_pair = flow
-        luck = (
-            receiver
-            if self.kind == "static"
-            else mixed(mixed(self.seed ^ sender << 32 ^ receiver) ^ queue_pair)
-        )
+        if self.kind == "static":
+            return self._by_destination(one, other, receiver)
         up = self._spines(one, other)
+        luck = mixed(mixed(mixed(self.seed) ^ sender << 32 ^ receiver) ^ queue_pair)
         spine, cable = self._upward("leaf_up", one, up, luck)
         ways = [self._link("leaf_up", one, spine, cable)]
         luck //= len(up)
@@ -62,6 +61,32 @@ class Hashed:
             luck //= len(below)
         ways.append(self._link("leaf_down", other, spine, luck % self._spines_at[other][spine]))
         return ways
+
+    def _by_destination(self, one: int, other: int, receiver: int) -> list[int]:
+        """The receivers of a leaf are dealt out over its cables, and leaves over the cores."""
+        place = self._place(other, receiver)
+        down = [(spine, cable) for spine, cables in self._spines_at[other].items() for cable in range(cables)]
+        last, last_cable = down[place % len(down)]
+        shared = [(spine, cable) for spine, cable in self._spines(one, other) if spine == last]
+        up = shared or self._spines(one, other)
+        spine, cable = up[place % len(up)]
+        ways = [self._link("leaf_up", one, spine, cable)]
+        if spine != last:
+            over = [choice for choice in self._cores(spine, other) if choice[0] in self._cores_at[last]]
+            core, cable = over[other % len(over)]
+            back = other % self._cores_at[last][core]
+            ways += [self._link("spine_up", spine, core, cable), self._link("spine_down", last, core, back)]
+        ways.append(self._link("leaf_down", other, last, last_cable))
+        return ways
+
+    def _place(self, leaf: int, receiver: int) -> int:
+        """The position of a NIC among those at its leaf."""
+        places = self._places.get(leaf)
+        if places is None:
+            at, rails = self.cluster.leaves[leaf], self.cluster.rails
+            numbers = [node * rails + rail for node in at.nodes for rail in at.rails]
+            places = self._places[leaf] = {number: place for place, number in enumerate(numbers)}
+        return places[receiver]
 
     def _upward(self, kind: str, switch: int, cables: Sequence[Cable], luck: int) -> Cable:
         """The cable up from a switch: by hash or destination, or the one with the fewest flows."""

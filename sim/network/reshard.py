@@ -21,30 +21,30 @@ def shares(senders: int, receivers: int, heads: int) -> tuple[Share, ...]:
     """What each rank sends to each; the parts add up to 1, or to receivers / heads where that is more."""
     found: dict[tuple[int, int], Fraction] = {}
     for receiver in range(receivers):
-        for head, part in _needs(receiver, receivers, heads):
-            for sender, held in _holders(head, part, senders, receiver, receivers, heads):
-                pair = (sender, receiver)
-                found[pair] = found.get(pair, Fraction(0)) + held / heads
+        low, high = _held(receiver, receivers, heads)
+        for sender in _asked(receiver, receivers, senders, heads):
+            first, last = _held(sender, senders, heads)
+            overlap = min(high, last) - max(low, first)
+            if overlap > 0:
+                found[sender, receiver] = overlap / heads
     return tuple((sender, receiver, part) for (sender, receiver), part in sorted(found.items()))
 
 
-def _needs(rank: int, ranks: int, heads: int) -> list[tuple[int, Fraction]]:
-    """The heads that a rank holds, each whole or (where heads do not divide) in part."""
-    if ranks >= heads:
-        return [(rank * heads // ranks, Fraction(1))]
-    low, high = Fraction(rank * heads, ranks), Fraction((rank + 1) * heads, ranks)
-    return [
-        (head, min(high, Fraction(head + 1)) - max(low, Fraction(head)))
-        for head in range(int(low), -(-high.numerator // high.denominator))
-    ]
+def _held(rank: int, ranks: int, heads: int) -> tuple[Fraction, Fraction]:
+    """The run of heads that a rank holds: one whole head where there are more ranks than heads."""
+    if ranks > heads:
+        head = rank * heads // ranks
+        return Fraction(head), Fraction(head + 1)
+    return Fraction(rank * heads, ranks), Fraction((rank + 1) * heads, ranks)
 
 
-def _holders(
-    head: int, part: Fraction, senders: int, receiver: int, receivers: int, heads: int
-) -> list[tuple[int, Fraction]]:
-    """Who sends a part of a head to a receiver: its one holder, or the copy in the receiver's position."""
+def _asked(receiver: int, receivers: int, senders: int, heads: int) -> list[int]:
+    """The ranks that a receiver turns to: all, or of those that hold a copy the one in its own position."""
     if senders <= heads:
-        return [(head * senders // heads, part)]
-    holders = [rank for rank in range(senders) if rank * heads // senders == head]
-    place = receiver * len(holders) * heads // receivers % len(holders) if receivers > heads else 0
-    return [(holders[place], part)]
+        return list(range(senders))
+    copies: dict[int, list[int]] = {}
+    for sender in range(senders):
+        copies.setdefault(sender * heads // senders, []).append(sender)
+    same = [rank for rank in range(receivers) if rank * heads // receivers == receiver * heads // receivers]
+    place = same.index(receiver) if receivers > heads else 0
+    return [ranks[place * len(ranks) // len(same) if receivers > heads else 0] for ranks in copies.values()]

@@ -25,6 +25,9 @@ from sim.serving.job import Job
 from sim.serving.plan import Seat, ServingPlan
 from sim.serving.prefill import PrefillPool
 
+Exchange = tuple[int, int, Fraction]
+"""A place of the sender, one of the receiver, and the part of one copy of the KV that moves between them."""
+
 
 class Handoff:
     """Moves jobs from the prefill pool to the decode pool, one errand for each."""
@@ -43,8 +46,13 @@ class Handoff:
         self.fabric = fabric
         self.network = network
         self.token_bytes = plan.kv_bytes_per_token
-        self.kv_heads = plan.kv_heads
-        self._exchanges: dict[tuple[tuple[int, ...], tuple[int, ...]], list[tuple[int, int, int, int]]] = {}
+        senders = [replica.seat.ranks for replica in prefill.replicas]
+        receivers = [replica.seat.ranks for replica in decode.replicas]
+        self._exchanges = {
+            (one, other): exchange(one, other, plan.kv_heads)
+            for one in set(senders)
+            for other in set(receivers)
+        }
 
     def begin(self, job: Job) -> None:
         """Start to move a computed prompt."""
@@ -59,43 +67,52 @@ class Handoff:
         if granted is not None:
             yield granted
         job.reserved_ps = clock.now
-        parts = self._parts(job, source.seat, target.seat)
-        yield clock.at(clock.now + parts[0][1].latency_ps, FLOW_START + job.request.id)
-        yield self.network.send(parts)
+        parts = self._parts(job, source.seat, target.seat) if self.fabric.is_fixed else []
+        latency_ps = self._latency_ps(parts, source.seat, target.seat)
+        yield clock.at(clock.now + latency_ps, FLOW_START + job.request.id)
+        yield self.network.send(parts or self._parts(job, source.seat, target.seat))
         job.kv_arrived_ps = clock.now
         source.release(job)
         target.join(job)
+
+    def _latency_ps(self, parts: list[tuple[int, Path]], source: Seat, target: Seat) -> int:
+        """The longest latency of the parts, which may not have found their ways yet."""
+        if len(parts) == 1:
+            return parts[0][1].latency_ps
+        if parts:
+            return max(path.latency_ps for _, path in parts)
+        dealt = self._exchanges[source.ranks, target.ranks]
+        wait_ps = self.fabric.wait_ps
+        return max(wait_ps(source.places[one], target.places[other]) for one, other, _ in dealt)
 
     def _parts(self, job: Job, source: Seat, target: Seat) -> list[tuple[int, Path]]:
         """Give the flows that move a prompt's KV: bytes and path of each."""
         size = job.request.input_tokens * self.token_bytes
         path, senders, receivers = self.fabric.gpu_to_gpu, source.places, target.places
+        dealt = self._exchanges[source.ranks, target.ranks]
         pairs = self.fabric.queue_pairs
+        if pairs == 1:
+            return [
+                (size * part.numerator // part.denominator, path(senders[sender], receivers[receiver]))
+                for sender, receiver, part in dealt
+            ]
         parts = []
-        for sender, receiver, numerator, denominator in self._exchange(source.ranks, target.ranks):
-            share = size * numerator // denominator
-            if pairs == 1:
-                parts.append((share, path(senders[sender], receivers[receiver])))
-                continue
-            each, rest = divmod(share, pairs)
+        for sender, receiver, part in dealt:
+            each, rest = divmod(size * part.numerator // part.denominator, pairs)
             parts += [
                 (each + (pair < rest), path(senders[sender], receivers[receiver], pair))
                 for pair in range(pairs)
             ]
         return parts
 
-    def _exchange(self, source: tuple[int, ...], target: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-        """Which place of the sender gives which part (as a fraction) to which place of the receiver.
 
-        Ranks at the same place send together.
-        """
-        exchange = self._exchanges.get((source, target))
-        if exchange is None:
-            parts: dict[tuple[int, int], Fraction] = {}
-            for sender, receiver, part in shares(len(source), len(target), self.kv_heads):
-                places = (source[sender], target[receiver])
-                parts[places] = parts.get(places, Fraction(0)) + part
-            exchange = self._exchanges[source, target] = [
-                (*places, part.numerator, part.denominator) for places, part in parts.items()
-            ]
-        return exchange
+def exchange(source: tuple[int, ...], target: tuple[int, ...], heads: int) -> tuple[Exchange, ...]:
+    """Which place of a sender gives which part of the KV to which place of a receiver.
+
+    `source` and `target` say for each rank at which place it is; ranks at one place send together.
+    """
+    parts: dict[tuple[int, int], Fraction] = {}
+    for sender, receiver, part in shares(len(source), len(target), heads):
+        places = (source[sender], target[receiver])
+        parts[places] = parts.get(places, Fraction(0)) + part
+    return tuple((*places, part) for places, part in parts.items())

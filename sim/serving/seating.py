@@ -29,14 +29,15 @@ def lanes(cluster: Cluster, pools: Sequence[Pool]) -> int:
     """Rails that every replica uses as a whole or not at all, so that they can be one link.
 
     Rails are only merged where packets are sprayed and all rails are alike: as many NICs on each (which a
-    fabric's form sees to), and leaves of the same nodes with as many cables up.
+    fabric's form sees to), and leaves of the same nodes with as many cables up. Without a fabric each GPU
+    counts as a rail.
     """
+    gpus = min(node.gpus for node in cluster.types)
+    if cluster.fabric is None:
+        return gcd(gpus, *(min(pool.tp, gpus) for pool in pools))
     rails = cluster.rails
-    if not rails or cluster.fabric is None:
-        return 0
     if cluster.fabric.routing.kind != "spray" or not _rails_are_alike(cluster):
         return 1
-    gpus = min(node.gpus for node in cluster.types)
     width = gcd(rails, *(max(1, min(pool.tp, gpus) * rails // gpus) for pool in pools))
     shared = len(cluster.leaves[0].rails) if cluster.leaves else 1
     return width if width % shared == 0 or shared % width == 0 else gcd(width, shared)
@@ -120,6 +121,6 @@ def _ports(cluster: Cluster, domain: int, first_gpu: int, tp: int, width: int) -
     """The port of each rank of a replica that takes `tp` GPUs of a domain from the first one given."""
     gpus = [(node, gpu) for node in cluster.domains[domain] for gpu in range(cluster.types[node].gpus)]
     return tuple(
-        Port(node, gpu * cluster.rails // cluster.types[node].gpus // width if width else 0)
+        Port(node, gpu * (cluster.rails or cluster.types[node].gpus) // cluster.types[node].gpus // width)
         for node, gpu in gpus[first_gpu : first_gpu + tp]
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from itertools import chain
 
-from sim.workload.request import Request, Workload
+from sim.workload.request import NO_BLOCKS, Request, Workload
 
 
 class Window:
@@ -19,6 +20,7 @@ class Window:
         self.end_ps = None if length_ps is None else start_ps + length_ps
         self._requests = iter(workload)
         self._first: Request | None = None
+        self._made: list[Request] | None = None
 
     def before(self, since_ps: int) -> Iterator[Request]:
         """Requests that arrived before the window, but not before an instant."""
@@ -27,27 +29,28 @@ class Window:
                 self._first = request
                 return
             if request.arrived_ps >= since_ps:
-                yield request
+                yield placed(request, 0)
 
     def make_ahead(self) -> None:
         """Make all requests of the window now, and keep them."""
-        self._requests = iter(list(self._until_end()))
+        self._made = list(self._of_window())
 
     def arrivals(self) -> Iterator[Request]:
         """Requests of the window, with the window's start as their zero."""
+        return self._of_window() if self._made is None else iter(self._made)
+
+    def _of_window(self) -> Iterator[Request]:
         first, self._first = self._first, None
         if first is None:
             return
-        start_ps = self.start_ps
-        for request in chain((first,), self._until_end()):
-            if start_ps:
-                number, arrived_ps, input_tokens, output_tokens, blocks = request
-                yield Request(number, arrived_ps - start_ps, input_tokens, output_tokens, blocks)
-            else:
-                yield request
-
-    def _until_end(self) -> Iterator[Request]:
-        for request in self._requests:
+        for request in chain((first,), self._requests):
             if self.end_ps is not None and request.arrived_ps >= self.end_ps:
                 return
-            yield request
+            yield placed(request, self.start_ps)
+
+
+def placed(request: Request, zero_ps: int) -> Request:
+    """A request in a time with another zero; its block ids, walked often, side by side in memory."""
+    number, arrived_ps, input_tokens, output_tokens, blocks = request
+    ids = array("q", blocks) if blocks else NO_BLOCKS
+    return Request(number, arrived_ps - zero_ps, input_tokens, output_tokens, ids)

@@ -22,6 +22,9 @@ class OwnWires:
     def gpu_to_gpu(self, _source, _target, _queue_pair=0):
         return Path((Link(0, 1.0),), (), self.latency_ps)
 
+    def wait_ps(self, _source, _target):
+        return self.latency_ps
+
     def split(self, size, _source, _target, _kv_heads):
         return [(size, [0])], self.latency_ps
 
@@ -60,6 +63,9 @@ class SharedWires:
     def gpu_to_gpu(self, source, target, queue_pair=0):
         numbers = self.numbers(source, target, queue_pair)
         return Path(tuple(self.links[i] for i in numbers), tuple(numbers), self.latency_ps)
+
+    def wait_ps(self, _source, _target):
+        return self.latency_ps
 
     def split(self, size, source, target, kv_heads):
         """One flow for each pair of ports and queue pair; ranks that share a port send as one."""

@@ -103,7 +103,6 @@ def test_more_queue_pairs_do_better(measured):
     assert means[-1] > 0.99
 
 
-@pytest.mark.xfail(strict=True, reason="receivers of a rail use an eighth of the spines")
 def test_static_routing_is_no_worse_than_hashing(routed):
     """By destination, receivers of a leaf each have a cable of their own on the way down."""
     cluster = routed("{kind: static}")

@@ -113,7 +113,7 @@ def test_parallel_cables_are_told_apart(tmp_path, kind):
         ("per_pod: 4, radix: 64", "per_pod: 2, radix: 80"),
     )
     one = Fabric(cluster_of(tmp_path, text), 1)
-    for flow in drawn(3, 1500, nodes=12):
+    for flow in drawn(3, 6000, nodes=12):
         occupy(one, flow)
     up = {link.name for link in one.described if link.kind == "leaf_up" and "unit 0 leaf 2 " in link.name}
     cables_there = {
@@ -149,7 +149,6 @@ def test_another_seed_is_another_draw(cluster):
     assert same < len(flows) * 3 / 32  # a 32nd agrees by chance
 
 
-@pytest.mark.xfail(strict=True, reason="a seed only exchanges receivers: seed 8 is seed 0 with nodes swapped")
 def test_another_seed_loads_other_cables(cluster):
     """All that one node sends to everyone, counted by cable."""
     counts = []
@@ -215,9 +214,6 @@ def test_static_ways_depend_on_the_receiver_alone(cluster):
     assert len(far) == 1
 
 
-@pytest.mark.xfail(
-    strict=True, reason="receivers on a rail have numbers that are multiples of 8, taken modulo 32"
-)
 def test_static_routing_gives_every_receiver_of_a_leaf_a_cable_of_its_own(cluster):
     """As subnet managers deal out destinations: 32 nodes below a leaf, 32 spines above it."""
     one = Fabric(cluster("{kind: static}"), 1)

@@ -123,6 +123,5 @@ def test_every_receiver_gets_its_part_also_where_heads_do_not_divide():
             assert received(found, receiver) == max(Fraction(1, receivers), Fraction(1, heads))
 
 
-@pytest.mark.xfail(strict=True, reason="a head that two senders hold half of each is taken from one of them")
 def test_equal_parallelism_sends_to_its_like_also_where_heads_do_not_divide():
     assert shares(4, 4, 10) == tuple((rank, rank, Fraction(1, 4)) for rank in range(4))

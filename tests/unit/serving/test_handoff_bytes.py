@@ -82,9 +82,9 @@ def test_without_gpudirect_every_byte_crosses_host_memory_four_times(tmp_path):
     assert kinds["pcie_up"] == kinds["pcie_down"] == pytest.approx(kv_bytes, abs=0.5)
 
 
-def transfer_times(folder, routing):
+def transfer_times(folder, routing, seed=0):
     """Four prompts at once, ten times, on one rail: from each node of a unit to one of the next."""
-    fabric = Fabric(cluster_of(folder, routed(routing)), 1)
+    fabric = Fabric(cluster_of(folder, routed(routing)), 1, seed)
     timing = FixedTiming(prefill_base_ps=10**6, decode_base_ps=10**6)
     one = plan(
         pool("prefill", [seat(node) for node in range(4)], timing, 10**9),
@@ -100,11 +100,14 @@ def test_without_shared_cables_transfers_that_start_together_take_equally_long(t
 
 
 def test_by_hash_some_of_them_share_a_cable(tmp_path):
-    times = transfer_times(tmp_path, "{kind: ecmp}")
-    assert max(times) > 1.9 * min(times)
+    """Four flows on four cables miss each other with one seed in ten, and some share one with the others."""
+    ratios = []
+    for seed in range(6):
+        times = transfer_times(tmp_path, "{kind: ecmp}", seed)
+        ratios.append(max(times) / min(times))
+    assert sum(ratio > 1.9 for ratio in ratios) >= 2
 
 
-@pytest.mark.xfail(strict=True, reason="all choose when the prompt is done, before any is on its way")
 def test_least_loaded_sees_those_that_start_at_the_same_instant(tmp_path):
     """Four cables up and four flows: whoever starts next finds an empty one."""
     alone = transfer_times(tmp_path, "{kind: spray}")

@@ -107,10 +107,10 @@ def test_room_of_several_nodes_is_no_room_for_one_replica(cluster):
     assert seat(cluster, [pool(12, 4, "spread"), pool(1, 8)]) == NoRoom(1, 0, 1)
 
 
-def test_without_a_fabric_there_is_one_group(tmp_path):
+def test_without_a_fabric_lanes_are_of_gpus(tmp_path):
     cluster = cluster_of(tmp_path, SMALL[: SMALL.index("fabric:")])
-    assert lanes(cluster, [pool(1, 4)]) == 0
-    assert seat(cluster, [pool(2, 4)]) == [(on(0, 0, 0, 0, 0), on(0, 0, 0, 0, 0))]
+    assert lanes(cluster, [pool(1, 4)]) == 4
+    assert seat(cluster, [pool(2, 4)]) == [(on(0, 0, 0, 0, 0), on(0, 1, 1, 1, 1))]
 
 
 def test_per_domain_gives_each_pool_its_places_of_every_domain(cluster):

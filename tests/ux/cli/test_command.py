@@ -408,19 +408,6 @@ def test_an_out_that_cannot_be_written_ends_with_2_before_anything_runs(engine, 
     assert capsys.readouterr().err.startswith("--out: cannot write in ")
 
 
-def test_what_looks_odd_in_a_trace_is_said_before_it_is_replayed(engine, capsys):
-    engine(answer())
-    rows = [row | {"timestamp": 3000 * (i // 3), "hash_ids": [0, i]} for i, row in enumerate(TRACE_ROWS * 10)]
-    trace_file(Path(), rows)
-    text = SCENARIO[: SCENARIO.index("  arrivals")] + "  trace: t.jsonl\n" + "slo: [ttft p90 < 500 ms]\n"
-    Path("replay.yaml").write_text(text)
-    assert main(["run", "replay.yaml"]) == 0
-    assert capsys.readouterr().err == (
-        "! arrivals come in ticks of 3 s, 2.97 requests at each\n"
-        "  advice: set workload.tick: 3 s to spread them within the ticks\n"
-    )
-
-
 def test_errors_of_a_file_end_with_2(engine, capsys):
     engine(lambda *_, **__: pytest.fail("it ran"))
     Path("bad.yaml").write_text(SCENARIO.replace("replicas: 1", "replicsa: 1"))
