@@ -26,7 +26,7 @@ def test_a_load_beyond_capacity_is_said_before_it_is_simulated():
     found = doubts("workload.arrivals.rate=5000 req/s")
     assert len(found) == 2  # for prefill and for decode
     for doubt, role in zip(found, ("prefill", "decode"), strict=True):
-        assert doubt.startswith("--set workload.arrivals.rate=5000 req/s: 5000 /s is more than the 2")
+        assert doubt.startswith("--set workload.arrivals.rate=5000 req/s: 5000 req/s is more than the 2")
         assert f"lower the rate, or add {role} replicas" in doubt
 
 
