@@ -69,6 +69,9 @@ class Fabric:
             sprays = routing.kind == "spray"
             self._route = Spray(cluster, self.table) if sprays else Hashed(cluster, self.table, seed)
         self.is_fixed = routing is None or routing.kind == "spray"
+        self._domains = [cluster.domain_of(node) for node in range(len(cluster.types))]
+        self._goes_straight = cluster.fabric is not None and cluster.fabric.gpudirect
+        self._goes_by_spine = cluster.fabric is not None and cluster.fabric.other_rail == "spine"
         self.queue_pairs = routing.qps if routing is not None else 1
 
     @property
@@ -83,15 +86,14 @@ class Fabric:
 
     def gpu_to_gpu(self, source: Port, target: Port, queue_pair: int = 0) -> Path:
         """Between GPUs: over NVLink inside a domain, over the fabric else."""
-        cluster = self.cluster
-        if cluster.domain_of(source.node) == cluster.domain_of(target.node):
-            local = cluster.local[source.node]
+        if self._domains[source.node] == self._domains[target.node]:
+            local = self.cluster.local[source.node]
             numbers = [self._gpu_local(source, "tx"), self._gpu_local(target, "rx")]
             return self.table.path(numbers, local.endpoint_latency_ps + local.latency_ps)
-        form = cluster.fabric
-        assert form is not None
-        if form.gpudirect and (source.group == target.group or form.other_rail == "spine"):
+        if self._goes_straight and (source.group == target.group or self._goes_by_spine):
             return self._nic_to_nic(source, target, queue_pair)
+        form = self.cluster.fabric
+        assert form is not None
         sender, before, after = source, [], []
         if source.group != target.group and form.other_rail == "pxn":
             sender = Port(source.node, target.group)
@@ -147,7 +149,9 @@ class Fabric:
 
     def _nic_to_nic(self, source: Port, target: Port, queue_pair: int) -> Path:
         """From NICs to NICs, which always can hold a flow back, over the switches between them."""
-        one, other = self._nics(source), self._nics(target)
+        groups, ends = self.groups, self._ends
+        one = ends[source.node * groups + source.group] or self._nics(source)
+        other = ends[target.node * groups + target.group] or self._nics(target)
         if not self.is_fixed:
             middle = self._between(one, other, queue_pair)
         else:

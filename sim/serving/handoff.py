@@ -68,7 +68,10 @@ class Handoff:
             yield granted
         job.reserved_ps = clock.now
         parts = self._parts(job, source.seat, target.seat) if self.fabric.is_fixed else []
-        latency_ps = self._latency_ps(parts, source.seat, target.seat)
+        if len(parts) == 1:
+            latency_ps = parts[0][1].latency_ps
+        else:
+            latency_ps = self._latency_ps(parts, source.seat, target.seat)
         yield clock.at(clock.now + latency_ps, FLOW_START + job.request.id)
         yield self.network.send(parts or self._parts(job, source.seat, target.seat))
         job.kv_arrived_ps = clock.now
@@ -77,8 +80,6 @@ class Handoff:
 
     def _latency_ps(self, parts: list[tuple[int, Path]], source: Seat, target: Seat) -> int:
         """The longest latency of the parts, which may not have found their ways yet."""
-        if len(parts) == 1:
-            return parts[0][1].latency_ps
         if parts:
             return max(path.latency_ps for _, path in parts)
         dealt = self._exchanges[source.ranks, target.ranks]
