@@ -148,7 +148,7 @@ class PrefillReplica:
                 break
             queue.popleft()
             job.lease = lease
-            job.cached_tokens = cached = saved(job, lease.hits)
+            job.cached_tokens = cached = saved(job, lease.hits) if lease.hits else 0
             job.prefill_ps = self.clock.now
             batch.append(job)
             chunks.append((tokens - cached, cached))
