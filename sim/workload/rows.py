@@ -14,6 +14,7 @@ from sim.base.errors import ValueProblem
 
 PS_PER_S = 10**12
 PS_PER_MS = 10**9
+SIGN = 2**63
 MOST_TOKENS = 2**31
 MEND = "mend the row, or set workload.on_bad_row: skip"
 LARGEST_EXPONENT = 30  # of decimal numbers; far above any instant, far below what would cost memory
@@ -75,13 +76,22 @@ def instant_ps(value: Any, key: str, unit_ps: int) -> int:
 
 
 def hash_ids(value: Any, key: str) -> Sequence[int] | None:
-    """Read the block ids of a prompt: a list of whole numbers, or null where nothing is known."""
+    """Read the block ids of a prompt: a list of whole numbers, or null where nothing is known.
+
+    Ids are names of 64 bits; those of unsigned hashes are kept as the signed numbers of the same bits.
+    """
     if value is None:
         return None
     if not isinstance(value, list) or not set(map(type, value)) <= {int}:
         raise ValueProblem(
             f"{key} is not a list of whole numbers", f"write {key} as [0, 17, 18], or leave it out"
         )
+    if value and not -SIGN <= min(value) <= max(value) < 2 * SIGN:
+        raise ValueProblem(
+            f"{key} has an id of more than 64 bits", "renumber the ids, or cut them to 64 bits"
+        )
+    if value and max(value) >= SIGN:
+        return [id - 2 * SIGN if id >= SIGN else id for id in value]
     return value
 
 

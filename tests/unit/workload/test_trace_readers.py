@@ -8,7 +8,7 @@ from workload_parts import DATA, MS, S, requests_of, write
 from sim.base.errors import ConfigError
 from sim.workload.errors import TraceError
 from sim.workload.readers import guess_format, reader
-from sim.workload.rows import BadRow
+from sim.workload.rows import BadRow, hash_ids
 from sim.workload.source import TraceFile
 
 
@@ -119,6 +119,7 @@ RANGE = "not JSON that can be used: a number out of range, or too deeply nested"
         ("timestamp", '"soon"', "timestamp is soon, not a number"),
         ("hash_ids", "3", "hash_ids is not a list of whole numbers"),
         ("hash_ids", "[true]", "hash_ids is not a list of whole numbers"),
+        ("hash_ids", f"[{2**64}]", "hash_ids has an id of more than 64 bits"),
         ("hash_ids", "[1, 2", "not JSON: Expecting ',' delimiter at column 74"),
     ],
 )
@@ -209,3 +210,7 @@ def test_an_empty_file_holds_no_requests(text, tmp_path):
     path = write(tmp_path / "m.jsonl", text)
     with pytest.raises(TraceError, match="no requests in this file"):
         requests_of(trace=str(path), format="mooncake")
+
+
+def test_unsigned_hashes_are_kept_as_signed_ones():
+    assert hash_ids([0, 2**63 - 1, 2**63, 2**64 - 1], "hash_ids") == [0, 2**63 - 1, -(2**63), -1]
