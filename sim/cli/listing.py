@@ -78,11 +78,12 @@ def _topologies() -> list[Row]:
     rows: dict[Path, Row] = {}
     for folder in TOPOLOGY_FOLDERS:
         for path in sorted(folder.glob("*.yaml")):
+            if path.resolve() in rows:
+                continue  # both folders are one
             tree = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
             about = tree.get("description", "") if isinstance(tree, dict) else ""
-            rows.setdefault(
-                path.resolve(), (str(path if folder == TOPOLOGY_FOLDERS[0] else path.resolve()), about)
-            )
+            shown = path if folder == TOPOLOGY_FOLDERS[0] else path.resolve()
+            rows[path.resolve()] = (str(shown), about)
     return list(rows.values())
 
 

@@ -11,10 +11,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from pydantic import GetJsonSchemaHandler
+from pydantic_core import CoreSchema
 
 from sim.base.errors import ValueProblem, did_you_mean
+from sim.config.written import Written
 
 KINDS = ("packed", "spread", "per-domain", "nodes")
 EXAMPLES = ("packed", "spread", "per-domain 5:4", "nodes 0-99,120")
@@ -23,7 +24,7 @@ RUN = re.compile(r"([0-9]+)(?: *- *([0-9]+))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Place(Written):
     """A rule of placement; `prefill` and `decode` are places in a domain, `nodes` runs of numbers."""
 
     kind: str
@@ -55,13 +56,6 @@ class Place:
         if rest.strip():
             raise ValueProblem(f"'{kind}' takes nothing more, and here is '{rest.strip()}'", f"write {kind}")
         return cls(kind)
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Read from text, written as text."""
-        return core_schema.no_info_plain_validator_function(
-            cls.parse, serialization=core_schema.plain_serializer_function_ser_schema(str)
-        )
 
     @classmethod
     def __get_pydantic_json_schema__(

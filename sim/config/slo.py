@@ -10,12 +10,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from pydantic import GetJsonSchemaHandler
+from pydantic_core import CoreSchema
 
 from sim.base import units
 from sim.base.dimensions import DIMENSIONS
 from sim.base.errors import ValueProblem, did_you_mean, listed
+from sim.config.written import Written
 
 METRICS = ("ttft", "tpot", "itl", "e2e")
 STATISTICS = ("mean", "p50", "p90", "p99", "p99.9", "max")
@@ -25,7 +26,7 @@ PARTS = re.compile(r"\s*(?P<words>[^<>=!]*?)\s*(?P<operator>[<>=!]+)\s*(?P<limit
 
 
 @dataclass(frozen=True, slots=True)
-class SloLimit:
+class SloLimit(Written):
     """One limit; `text` is its canonical form."""
 
     metric: str
@@ -63,13 +64,6 @@ class SloLimit:
                 f"the limit '{found['limit']}' can never be met", f"write a time above 0, as in `{EXAMPLE}`"
             )
         return cls(metric, statistic, "<" if operator == "<" else "<=", int(limit_ps))
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Read from text, written as text."""
-        return core_schema.no_info_plain_validator_function(
-            cls.parse, serialization=core_schema.plain_serializer_function_ser_schema(str)
-        )
 
     @classmethod
     def __get_pydantic_json_schema__(
