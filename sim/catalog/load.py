@@ -1,4 +1,7 @@
-"""The catalogue as mappings of entries by name; a file is read when its first entry is asked for."""
+"""The catalogue as mappings of entries by name; files are read when their first entry is asked for.
+
+A shelf is one file, such as `links.yaml`, or the files of a folder of its name, such as `gpus/`, one for a family.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ E = TypeVar("E", bound=Entry)
 
 
 class Shelf(Mapping[str, E], Generic[E]):
-    """The entries of one file by name, in its order; an unknown name is answered with the nearest."""
+    """Entries by name, in the order of their files; an unknown name is answered with the nearest.
+
+    `path` is where they are, without the ending: a file, a folder, or both.
+    """
 
     def __init__(self, path: Path, kind: str, read: Callable[[Fields], E]) -> None:
         self.path, self.kind = path, kind
@@ -50,32 +56,37 @@ class Shelf(Mapping[str, E], Generic[E]):
             self._entries = self._load()
         return self._entries
 
+    def _files(self) -> list[Path]:
+        file = self.path.with_suffix(".yaml")
+        folder = sorted(self.path.glob("*.yaml"))
+        return [file, *folder] if file.exists() or not folder else folder
+
     def _load(self) -> dict[str, E]:
-        page = Page(self.path)
         entries: dict[str, E] = {}
-        for node in page.entries():
-            fields = Fields(page, node)
-            entry = self._read(fields)
-            fields.close()
-            if entry.name in entries:
-                raise page.error(
-                    node, entry.name, f"a second {self.kind} of this name", "rename one of the two"
-                )
-            entries[entry.name] = entry
+        for page in map(Page, self._files()):
+            for node in page.entries():
+                fields = Fields(page, node)
+                entry = self._read(fields)
+                fields.close()
+                if entry.name in entries:
+                    raise page.error(
+                        node, entry.name, f"a second {self.kind} of this name", "rename one of the two"
+                    )
+                entries[entry.name] = entry
         return entries
 
 
 class Catalog:
-    """All parts, read from the YAML files of a folder."""
+    """All parts, read from the YAML files in and below a folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.gpus = Shelf(folder / "gpus.yaml", "GPU", Gpu.read)
-        self.nodes = Shelf(folder / "nodes.yaml", "node", Node.read)
-        self.links = Shelf(folder / "links.yaml", "link", Link.read)
-        self.models = Shelf(folder / "models.yaml", "model", Model.read)
-        self.engines = Shelf(folder / "engines.yaml", "engine", Engine.read)
-        self.efficiencies = Shelf(folder / "efficiencies.yaml", "architecture", Efficiency.read)
-        self.sources = Shelf(folder / "sources.yaml", "source", Source.read)
+        self.gpus = Shelf(folder / "gpus", "GPU", Gpu.read)
+        self.nodes = Shelf(folder / "nodes", "node", Node.read)
+        self.links = Shelf(folder / "links", "link", Link.read)
+        self.models = Shelf(folder / "models", "model", Model.read)
+        self.engines = Shelf(folder / "engines", "engine", Engine.read)
+        self.efficiencies = Shelf(folder / "efficiencies", "architecture", Efficiency.read)
+        self.sources = Shelf(folder / "sources", "source", Source.read)
 
 
 @cache

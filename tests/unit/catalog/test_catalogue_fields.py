@@ -41,6 +41,18 @@ def refusal(folder, file, text, shelf):
     return str(caught.value).replace(f"{folder}/", "")
 
 
+def test_a_shelf_may_be_a_folder(tmp_path):
+    (tmp_path / "gpus").mkdir()
+    for name in ("b", "a"):
+        (tmp_path / "gpus" / f"{name}.yaml").write_text(GPU.replace("b200", f"{name}200"))
+    assert list(Catalog(tmp_path).gpus) == ["a200", "b200"]
+    (tmp_path / "gpus.yaml").write_text(GPU.replace("b200", "c200"))
+    assert list(Catalog(tmp_path).gpus) == ["c200", "a200", "b200"]
+    assert refusal(tmp_path, "gpus/z.yaml", GPU.replace("b200", "a200"), "gpus").startswith(
+        "gpus/z.yaml:1:3: a200: a second GPU of this name"
+    )
+
+
 def gpu_refusal(folder, old, new):
     assert old in GPU
     return refusal(folder, "gpus.yaml", GPU.replace(old, new), "gpus")
