@@ -1,6 +1,6 @@
 """The catalogue as mappings of entries by name; files are read when their first entry is asked for.
 
-A shelf is one file, such as `links.yaml`, or the files of a folder of its name, such as `gpus/`, one for a family.
+A shelf is one file, such as `links.yaml`, or the files of a folder, such as `gpus/`, one for each family.
 """
 
 from __future__ import annotations
