@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -12,12 +12,14 @@ from sim.catalog import Catalog, Engine, Model, load_catalog
 from sim.clock import FOREVER
 from sim.config.load import load_topology
 from sim.config.scenario import Pool, Scenario
-from sim.serving.plan import PoolPlan, RouterPlan, Seat, ServingPlan
+from sim.serving.plan import Collectives, PoolPlan, RouterPlan, Seat, ServingPlan
 from sim.serving.routers import router
-from sim.serving.seating import NoRoom, seat
+from sim.serving.seating import NoRoom, lanes, misfit, seat
+from sim.serving.span import domains_of, span
 from sim.timing.build import roofline
 from sim.timing.memory import MemoryPlan, plan_memory
-from sim.timing.placement import Placement, Shard, place
+from sim.timing.operators import crossing_bytes_per_token
+from sim.timing.placement import Placement, Shard, Span, place
 from sim.topology.cluster import Cluster, build
 from sim.workload.build import validate_workload
 from sim.workload.library import find_trace
@@ -33,6 +35,7 @@ class Resolved:
     cluster: Cluster
     plan: ServingPlan
     memory: tuple[MemoryPlan, ...]
+    placements: tuple[Placement, ...]
 
 
 @dataclass
@@ -72,7 +75,7 @@ def resolve(scenario: Scenario) -> Resolved:
     assert engine is not None
     assert cluster is not None
     seats = _seats(scenario, cluster, mistakes)
-    placements = _placements(scenario, cluster, catalog, model, mistakes)
+    placements = _placements(scenario, cluster, catalog, model, seats, mistakes)
     mistakes.stop()
     memory = [plan_memory(placement) for placement in placements]
     for i, budget in enumerate(memory):
@@ -82,7 +85,7 @@ def resolve(scenario: Scenario) -> Resolved:
     mistakes.stop()
     plans = [_pool_plan(*parts) for parts in zip(scenario.pools, seats, placements, memory, strict=True)]
     plan = _serving_plan(scenario, {pool.role: pool for pool in plans}, placements[0], engine)
-    return Resolved(scenario, cluster, plan, tuple(memory))
+    return Resolved(scenario, cluster, plan, tuple(memory), tuple(placements))
 
 
 def _check_names(scenario: Scenario, mistakes: Mistakes) -> None:
@@ -132,18 +135,12 @@ def _cluster(scenario: Scenario, catalog: Catalog, mistakes: Mistakes) -> Cluste
 
 
 def _seats(scenario: Scenario, cluster: Cluster, mistakes: Mistakes) -> list[tuple[Seat, ...]]:
-    gpus = min(node.gpus for node in cluster.types)
-    fits = True
-    for i, pool in enumerate(scenario.pools):
-        if pool.tp > gpus or gpus % pool.tp:
-            choices = ", ".join(str(tp) for tp in range(1, gpus + 1) if gpus % tp == 0)
-            mistakes.at(
-                f"pools.{i}.tp",
-                f"{pool.tp} does not divide the {gpus} GPUs of a node",
-                f"use one of {choices}",
-            )
-            fits = False
-    if not fits:
+    wrong = [(i, misfit(cluster, pool)) for i, pool in enumerate(scenario.pools)]
+    for i, found in wrong:
+        if found is not None:
+            key, problem, hint = found
+            mistakes.at(f"pools.{i}.{key}", problem, hint)
+    if any(found for _, found in wrong):
         return []
     seats = seat(cluster, scenario.pools)
     if isinstance(seats, NoRoom):
@@ -154,25 +151,33 @@ def _seats(scenario: Scenario, cluster: Cluster, mistakes: Mistakes) -> list[tup
             "use fewer replicas, a smaller tp, or a larger topology",
         )
         return []
-    domains = {cluster.domain_of(seat.ports[0].node) for pool_seats in seats for seat in pool_seats}
+    domains = {domain for of_pool in seats for each in of_pool for domain in domains_of(cluster, each)}
     if cluster.fabric is None and len(domains) > 1:
         mistakes.at(
             "topology",
             "the replicas are on several nodes, and the topology has no fabric",
             "add a fabric to it",
         )
+        return []
     return seats
 
 
 def _placements(
-    scenario: Scenario, cluster: Cluster, catalog: Catalog, model: Model, mistakes: Mistakes
+    scenario: Scenario,
+    cluster: Cluster,
+    catalog: Catalog,
+    model: Model,
+    seats: Sequence[tuple[Seat, ...]],
+    mistakes: Mistakes,
 ) -> list[Placement]:
     """Put a shard of each pool on a node; all nodes count as the first one."""
+    width = lanes(cluster, scenario.pools)
     placements = []
     for i, pool in enumerate(scenario.pools):
         shard = Shard(model, scenario.model.weights, scenario.model.kv, pool.tp)
+        reach = span(cluster, seats[i], width) if seats else Span(pool.tp)
         try:
-            placements.append(place(catalog, shard, cluster.types[0].name, scenario.engine))
+            placements.append(place(catalog, shard, cluster.types[0].name, scenario.engine, reach))
         except UnsupportedError as unsupported:
             mistakes.at(f"pools.{i}.tp", unsupported.problem, f"nearest: {unsupported.nearest}")
     return placements
@@ -188,7 +193,17 @@ def _pool_plan(pool: Pool, seats: tuple[Seat, ...], placement: Placement, memory
         kv_tokens=memory.kv_tokens,
         max_batch_tokens=pool.max_batch_tokens,
         max_sequences=pool.max_sequences,
+        collectives=_collectives(pool, placement),
     )
+
+
+def _collectives(pool: Pool, placement: Placement) -> Collectives | None:
+    """What the collectives of a replica send over its NICs; None inside an NVLink domain."""
+    token_bytes = crossing_bytes_per_token(placement)
+    if not token_bytes:
+        return None
+    sizes = [placement.engine.padded_batch(batch) for batch in range(1, pool.max_sequences + 1)]
+    return Collectives(token_bytes, (0.0, *[size * token_bytes for size in sizes]))
 
 
 def _serving_plan(

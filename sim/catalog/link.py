@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sim.base.units import show
 from sim.catalog.entry import Entry
@@ -18,6 +18,7 @@ class Link(Entry):
 
     `latency_ps` is paid per hop, `endpoint_latency_ps` once per transfer. `all_reduce` holds, by number of
     GPUs, measured points (bytes, ps) in rising order; it is empty where collectives do not use the link.
+    `nccl_all_reduce` is the same by NCCL alone, where that was measured.
     """
 
     bytes_per_s: float
@@ -25,17 +26,20 @@ class Link(Entry):
     latency_ps: int
     endpoint_latency_ps: int
     all_reduce: Mapping[int, Sequence[Point]]
+    nccl_all_reduce: Mapping[int, Sequence[Point]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, fields: Fields) -> Link:
         """Read an entry of links.yaml."""
+        custom, nccl = _all_reduce(fields)
         return cls(
             **fields.identity(),
             bytes_per_s=fields.quantity("bandwidth", "rate"),
             efficiency=fields.quantity("efficiency", "fraction"),
             latency_ps=fields.whole_quantity("latency", "time"),
             endpoint_latency_ps=fields.whole_quantity("endpoint_latency", "time"),
-            all_reduce=_all_reduce(fields),
+            all_reduce=custom,
+            nccl_all_reduce=nccl,
         )
 
     @property
@@ -51,13 +55,17 @@ class Link(Entry):
         return f"{self.title}, {rate} per direction, {reached} reached, {latency} per hop"
 
 
-def _all_reduce(fields: Fields) -> dict[int, list[Point]]:
-    """Points by number of GPUs: those of a kernel for small sizes, then those of one for large sizes."""
-    curves: dict[int, list[Point]] = {}
+def _all_reduce(fields: Fields) -> tuple[dict[int, list[Point]], dict[int, list[Point]]]:
+    """Points by number of GPUs: as engines do it, with a kernel of their own for small sizes; and by NCCL."""
+    custom: dict[int, list[Point]] = {}
+    nccl: dict[int, list[Point]] = {}
     for item in fields.sections("all_reduce") if fields.has("all_reduce") else ():
-        points = [
-            point for key in ("small", "large") if item.has(key) for point in item.curve(key, "size", "time")
-        ]
-        curves[item.label_count("gpus")] = points
+        gpus = item.label_count("gpus")
+        small, by_nccl, large = (
+            item.curve(key, "size", "time") if item.has(key) else [] for key in ("small", "nccl", "large")
+        )
+        custom[gpus] = [*small, *large]
+        if by_nccl:
+            nccl[gpus] = [*by_nccl, *large]
         item.close()
-    return curves
+    return custom, nccl

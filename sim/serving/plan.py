@@ -32,11 +32,22 @@ class Seat:
 
 
 @dataclass(frozen=True, slots=True)
+class Collectives:
+    """What the collectives of a replica send out of each of its NVLink domains, and receive there, in bytes.
+
+    `token_bytes` are for a prompt token; `step_bytes[b]` for a decode step of b sequences (index 0 unused).
+    """
+
+    token_bytes: float
+    step_bytes: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PoolPlan:
     """A pool of equal replicas.
 
     `kv_tokens` is the KV memory of one replica. `max_batch_tokens` bounds a prefill batch, `max_sequences`
-    a decode batch.
+    a decode batch. `collectives` is None where replicas do not leave their NVLink domain.
     """
 
     name: str
@@ -47,6 +58,7 @@ class PoolPlan:
     kv_tokens: int
     max_batch_tokens: int
     max_sequences: int
+    collectives: Collectives | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from math import inf
 
 Line = tuple[float, float]
 """Intercept and slope."""
@@ -43,6 +44,20 @@ class Curve:
         return Curve(
             [start / factor for start in self.starts], self.values, [factor * s for s in self.slopes]
         )
+
+    def highest(self, other: Curve) -> Curve:
+        """Return the higher one at every point."""
+        bends = sorted({*self.starts, *other.starts})
+        crossings = []
+        for start, end in pairwise([*bends, inf]):
+            gap, closing = self(start) - other(start), other._slope(start) - self._slope(start)
+            if closing and 0.0 < gap / closing < end - start:
+                crossings.append(start + gap / closing)
+        last = max(self.slopes[-1], other.slopes[-1])
+        return Curve.sampled(lambda x: max(self(x), other(x)), [*bends, *crossings], last)
+
+    def _slope(self, x: float) -> float:
+        return self.slopes[bisect_right(self.starts, x) - 1]
 
     @classmethod
     def roof(cls, *lines: Line) -> Curve:

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 from sim.catalog.model import UNQUANTISED_BYTES, precision_bytes
 from sim.timing.curve import Curve
-from sim.timing.placement import Placement
+from sim.timing.placement import Placement, Shard
 
 PS = 10**12
 ACTIVATION_BYTES = 2  # activations travel between operators in bf16
+ALL_REDUCES_PER_LAYER = 2  # after attention and after the MLP
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def layer(placement: Placement, rates: Rates) -> Curve:
     appended = 2 * kv * precision_bytes(shard.kv)
     rotary = 2 * (q + kv) * ACTIVATION_BYTES + appended
     activation = 3 * inner * ACTIVATION_BYTES  # reads gate and up, writes their product
-    total = all_reduce(placement).times(2)
+    total = all_reduce(placement).times(ALL_REDUCES_PER_LAYER)
     for shape in shapes:
         total += gemm(rates, shape, weight_bytes, rates.gemm_flops)
     for bytes_per_token in (norm, rotary, norm, activation):
@@ -96,8 +97,21 @@ def head(placement: Placement, rates: Rates) -> Curve:
 
 
 def all_reduce(placement: Placement) -> Curve:
-    """One all-reduce of the vectors of m tokens in the NVLink domain, as measured; nothing for one GPU."""
-    if placement.shard.tp == 1 or placement.nvlink is None:
+    """One all-reduce of the vectors of m tokens; nothing for one GPU."""
+    if placement.collective is None:
         return Curve([0.0], [0.0], [0.0])
-    measured = Curve.through(placement.nvlink.all_reduce[placement.shard.tp])
-    return measured.of_scaled(placement.shard.model.hidden * ACTIVATION_BYTES)
+    return placement.collective.curve().of_scaled(all_reduced_bytes(placement.shard, 1))
+
+
+def all_reduced_bytes(shard: Shard, tokens: int) -> int:
+    """Bytes of the vectors of so many tokens that one all-reduce sums up."""
+    return tokens * shard.model.hidden * ACTIVATION_BYTES
+
+
+def crossing_bytes_per_token(placement: Placement) -> float:
+    """Bytes that leave each NVLink domain, and enter it, for every token of a batch; 0 inside one."""
+    wire = placement.collective.wire if placement.collective is not None else None
+    if wire is None:
+        return 0.0
+    layers = placement.shard.model.layers
+    return layers * ALL_REDUCES_PER_LAYER * wire.crossing(all_reduced_bytes(placement.shard, 1))

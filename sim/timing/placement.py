@@ -1,11 +1,12 @@
-"""A replica before it runs: a shard of a model on each of so many GPUs of a node, under an engine."""
+"""A replica before it runs: a shard of a model on each of its GPUs, under an engine."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sim.base.errors import UnsupportedError, listed
-from sim.catalog import Catalog, Efficiency, Engine, Gpu, Link, Model, Node
+from sim.base.errors import UnsupportedError
+from sim.catalog import Catalog, Efficiency, Engine, Gpu, Model, Node
+from sim.timing.collective import Collective, Wire, collective
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,31 +30,57 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """How far a replica reaches: its GPUs in each NVLink domain, and what joins the domains if several."""
+
+    gpus: int
+    wire: Wire | None = None
+
+    @property
+    def tp(self) -> int:
+        """All its GPUs."""
+        return self.gpus * (self.wire.domains if self.wire is not None else 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
-    """A shard with everything that decides how long it takes; made by `place`."""
+    """A shard with everything that decides how long it takes; made by `place`.
+
+    `collective` is the all-reduce among its GPUs, None for one GPU.
+    """
 
     shard: Shard
     node: Node
     gpu: Gpu
-    nvlink: Link | None
+    collective: Collective | None
     engine: Engine
     efficiency: Efficiency
 
 
-def place(catalog: Catalog, shard: Shard, node: str, engine: str = "reference") -> Placement:
-    """Put a shard on the GPUs of a node of the catalogue; refuse what cannot be split or timed."""
+def place(
+    catalog: Catalog, shard: Shard, node: str, engine: str = "reference", span: Span | None = None
+) -> Placement:
+    """Put a shard on GPUs of a kind of node; refuse what cannot be split.
+
+    Without a span it stays on one node.
+    """
     chassis = catalog.nodes[node]
     gpu = catalog.gpus[chassis.gpu]
-    nvlink = catalog.links[chassis.nvlink] if chassis.nvlink is not None else None
-    _check_split(shard, chassis, nvlink)
+    _check_split(shard, chassis, span)
+    together = None
+    if shard.tp > 1:
+        link = catalog.links[chassis.nvlink or chassis.pcie]
+        reach = span or Span(shard.tp)
+        together = collective(catalog, link, reach.gpus, reach.wire)
     return Placement(
-        shard, chassis, gpu, nvlink, catalog.engines[engine], catalog.efficiencies[gpu.architecture]
+        shard, chassis, gpu, together, catalog.engines[engine], catalog.efficiencies[gpu.architecture]
     )
 
 
-def _check_split(shard: Shard, node: Node, nvlink: Link | None) -> None:
+def _check_split(shard: Shard, node: Node, span: Span | None) -> None:
     model, tp = shard.model, shard.tp
-    if tp > node.gpus:
+    assert span is None or span.tp == tp
+    if span is None and tp > node.gpus:
         raise UnsupportedError(
             f"tp {tp} on {node.title} with its {node.gpus} GPUs", f"tp {node.gpus} or less"
         )
@@ -61,7 +88,3 @@ def _check_split(shard: Shard, node: Node, nvlink: Link | None) -> None:
         raise UnsupportedError(
             f"tp {tp} does not divide the {model.heads} heads of {model.title}", "a power of two"
         )
-    measured = [1, *(nvlink.all_reduce if nvlink is not None else ())]
-    if tp not in measured:
-        nearest = f"tp {listed([str(size) for size in measured], 'or')}"
-        raise UnsupportedError(f"no all-reduce among {tp} GPUs was measured on {node.title}", nearest)

@@ -176,7 +176,7 @@ def assert_lanes_are_whole(cluster, pools):
 def test_a_replica_uses_all_of_a_lane_or_nothing_of_it(cluster, racks):
     dice, seated = Random(1), 0
     for _ in range(30):
-        for one, sizes in ((cluster, (1, 2, 4, 8)), (racks, (1, 2, 4, 8, 24))):
+        for one, sizes in ((cluster, (1, 2, 4, 8, 16, 32)), (racks, (1, 2, 4, 6, 8, 24, 144))):
             places = ("packed", "spread", "nodes 3-9,1", "per-domain 1:1")
             pools = [pool(dice.randint(1, 3), dice.choice(sizes), dice.choice(places)) for _ in range(3)]
             if not isinstance(seat(one, pools), NoRoom):
@@ -185,8 +185,7 @@ def test_a_replica_uses_all_of_a_lane_or_nothing_of_it(cluster, racks):
     assert seated > 40
 
 
-@pytest.mark.xfail(
-    strict=True, reason="lanes of four rails, of which a replica of six GPUs takes one and a half"
-)
 def test_replicas_that_end_within_a_node_do_not_share_lanes(racks):
     assert_lanes_are_whole(racks, [pool(4, 6)])
+    assert lanes(racks, [pool(4, 6)]) == 2
+    assert lanes(racks, [pool(4, 8), pool(1, 144)]) == 4

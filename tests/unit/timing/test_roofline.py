@@ -18,6 +18,7 @@ from timing_parts import PLACEMENT, PS, catalogue_shard, with_engine
 
 from sim.catalog import Link, load_catalog
 from sim.timing import Shard, place, roofline
+from sim.timing.collective import Collective, Table
 
 NVLINK = Link(
     name="unit",
@@ -101,7 +102,8 @@ def test_graph_batches_cost_the_next_size():
 
 
 def test_two_gpus_split_the_work_and_reduce_twice_a_layer():
-    pair = replace(PLACEMENT, shard=Shard(PLACEMENT.shard.model, "bf16", "bf16", 2), nvlink=NVLINK)
+    reduce = Collective(2, NVLINK, Table(NVLINK, 2, NVLINK.all_reduce[2]))
+    pair = replace(PLACEMENT, shard=Shard(PLACEMENT.shard.model, "bf16", "bf16", 2), collective=reduce)
     # One query head and a copy of the KV head on each: qkv 12 x 8, out 8 x 4, gate-up 16 x 8, down 8 x 8.
     gemms = 10 * 2 * (12 * 8 + 8 * 4 + 16 * 8 + 8 * 8)
     passes = 10 * (2 * 64 + (2 * 8 * 2 + 16) + 48 + 32)

@@ -18,7 +18,7 @@ def refusal(tp, node="dgx-b200"):
 
 def test_a_placement_joins_its_parts():
     placement = place(CATALOG, catalogue_shard("llama-3.1-70b", "fp8", 8), "dgx-b200")
-    assert (placement.gpu.name, placement.nvlink.name) == ("b200", "nvlink-5")
+    assert (placement.gpu.name, placement.collective.link.name) == ("b200", "nvlink-5")
     assert (placement.engine.name, placement.efficiency.name) == ("reference", "blackwell")
 
 

@@ -13,10 +13,9 @@ CATALOG = load_catalog()
 
 
 def can_be_placed(node, precision, tp):
-    """Whether a node has the GPUs, the precision and a measured all-reduce for a shard."""
+    """Whether a node has the GPUs and the precision for a shard."""
     chassis = CATALOG.nodes[node]
-    is_measured = tp == 1 or tp in CATALOG.links[chassis.nvlink].all_reduce
-    return tp <= chassis.gpus and is_measured and precision in CATALOG.gpus[chassis.gpu].dense_flops
+    return tp <= chassis.gpus and precision in CATALOG.gpus[chassis.gpu].dense_flops
 
 
 PLACEMENTS = [
