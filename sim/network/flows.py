@@ -14,6 +14,7 @@ from math import ceil
 
 from simpy import Event
 
+from sim.base.errors import SimulationError
 from sim.clock import FLOW_END, FOREVER, Clock, Moment
 from sim.network.maxmin import Link, MaxMin, Rated
 from sim.network.path import Path
@@ -51,6 +52,17 @@ class Flow(Rated):
         self.end: Moment | None = None
 
 
+class Taken:
+    """A part of a link that flows do not get, in bytes per picosecond; `whole` is the capacity with it."""
+
+    __slots__ = ("rate", "since_ps", "whole")
+
+    def __init__(self, whole: float, now_ps: int) -> None:
+        self.whole = whole
+        self.rate = 0.0
+        self.since_ps = now_ps
+
+
 class FlowNetwork:
     """All flows of the cluster, and the bytes that each link has carried.
 
@@ -65,6 +77,7 @@ class FlowNetwork:
         self.events = 0
         self._flows: dict[Flow, None] = {}
         self._changed: dict[int, Link] = {}
+        self._taken: dict[Link, Taken] = {}
         self._next_id = 0
 
     @property
@@ -105,13 +118,47 @@ class FlowNetwork:
                 flow.links = (*flow.links, link)
                 link.flows[flow] = flow.counted.count(link.id)
         self._changed[link.id] = link
-        self._reschedule(self.maxmin.change(link, bytes_per_s / PS_PER_S))
+        capacity = bytes_per_s / PS_PER_S
+        taken = self._taken.get(link)
+        if taken is not None:
+            taken.whole = capacity
+            capacity = max(capacity - taken.rate, 0.0)
+        self._reschedule(self.maxmin.change(link, capacity))
+
+    def occupy(self, link: Link, bytes_per_s: float) -> None:
+        """Let bytes that are no flow's cross a link at this rate from now on, in place of those before.
+
+        They count as carried, and flows share what they leave, which must be something: only a link that
+        has failed meanwhile may have nothing left.
+        """
+        taken = self._taken.get(link)
+        if taken is None:
+            taken = self._taken[link] = Taken(link.capacity, self.clock.now)
+        self._book_taken(link, taken)
+        rate = bytes_per_s / PS_PER_S
+        if rate != taken.rate:
+            left = taken.whole - rate
+            if left <= 0.0 and link.id not in self._changed:
+                raise SimulationError(f"link {link.id} is asked for {rate} of {taken.whole} bytes/ps")
+            taken.rate = rate
+            self._reschedule(self.maxmin.change(link, max(left, 0.0)))
+
+    def carry(self, link: Link, size: float) -> None:
+        """Count bytes that have crossed a link besides those of flows and of a rate that was told."""
+        self.carried[link.id] += size
+
+    def _book_taken(self, link: Link, taken: Taken) -> None:
+        now = self.clock.now
+        self.carried[link.id] += taken.rate * (now - taken.since_ps)
+        taken.since_ps = now
 
     def settle(self) -> None:
-        """Book what the flows on their way have moved so far."""
+        """Book what the flows on their way, and what is no flow, have moved so far."""
         now = self.clock.now
         for flow in self._flows:
             self._book(flow, min(flow.size - flow.left + flow.rate * (now - flow.updated_ps), flow.size))
+        for link, taken in self._taken.items():
+            self._book_taken(link, taken)
 
     def _book(self, flow: Flow, moved: float) -> None:
         fresh = moved - flow.booked
