@@ -13,7 +13,8 @@ from sim.catalog.fields import Fields
 class Node(Entry):
     """A node. `gpu` is a name of gpus.yaml; `nic_link`, `nvlink` and `pcie` are names of links.yaml.
 
-    NICs are those of the compute fabric. `dram` and `nvme` rates are reads of the whole node.
+    NICs are those of the compute fabric. `dram` and `nvme` rates are reads of the whole node;
+    `nvme_write_bytes_per_s` is what its NVMe takes in (None: not known, so that it writes as it reads).
     `dram_rdma_bytes_per_s` is what the node was seen to send from host memory through all its NICs together,
     where that is less than its NICs could (None: not known, so that only NICs and memory limit it).
     """
@@ -29,6 +30,7 @@ class Node(Entry):
     dram_rdma_bytes_per_s: float | None = None
     nvme_bytes: int | None
     nvme_bytes_per_s: float | None
+    nvme_write_bytes_per_s: float | None = None
     power_w: float
 
     @classmethod
@@ -48,6 +50,9 @@ class Node(Entry):
             dram_rdma_bytes_per_s=fields.quantity("dram_rdma", "rate") if fields.has("dram_rdma") else None,
             nvme_bytes=fields.whole_quantity("nvme", "size") if has_nvme else None,
             nvme_bytes_per_s=fields.quantity("nvme_bandwidth", "rate") if has_nvme else None,
+            nvme_write_bytes_per_s=fields.quantity("nvme_write", "rate")
+            if fields.has("nvme_write")
+            else None,
             power_w=fields.quantity("power", "power"),
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sim.network.maxmin import Link
-from sim.network.path import Path
+from sim.network.path import Cap, Path
 from sim.tables.schema import PS_PER_S
 
 Place = tuple[str, *tuple[int, ...]]
@@ -21,12 +21,17 @@ NEVER = 1 + 1e-12
 
 @dataclass(slots=True)
 class FabricLink:
-    """A link by name and kind: what it carries, and whether what can reach it is more than that."""
+    """A link by name and kind: what it carries, and whether what can reach it is more than that.
+
+    `is_cap` tells the caps of single flows, which are on no way and count no bytes; each flow has all of
+    the capacity for itself.
+    """
 
     name: str
     kind: str
     capacity_bytes_per_s: float
     can_saturate: bool
+    is_cap: bool = False
 
 
 class Links:
@@ -52,8 +57,14 @@ class Links:
             self.carried.append(0.0)
         return number
 
-    def path(self, numbers: Sequence[int], latency_ps: int) -> Path:
+    def cap(self, kind: str, name: str, rate: float) -> Cap:
+        """What caps each flow of some kind at a rate, under one number for all of the same rate."""
+        number = self.make((kind, round(rate)), name, rate)
+        self.described[number].is_cap = True
+        return Cap(number, rate / PS_PER_S)
+
+    def path(self, numbers: Sequence[int], latency_ps: int, cap: Cap | None = None) -> Path:
         """A path over links; those that cannot saturate hold nobody back and are only counted."""
         described, solver = self.described, self.solver
         held_by = tuple([solver[i] for i in numbers if described[i].can_saturate])
-        return Path(held_by, tuple(numbers), latency_ps)
+        return Path(held_by, tuple(numbers), latency_ps, cap)
