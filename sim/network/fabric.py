@@ -105,6 +105,11 @@ class Fabric:
         latency_ps = self.wait_ps(source, target)
         return self.table.path([*before, *middle.counted, *after], latency_ps)
 
+    def nic_links(self, port: Port) -> tuple[Link, Link]:
+        """The NICs of a port as the solver sees them, out and in."""
+        nics = self._nics(port)
+        return self.links[nics.tx], self.links[nics.rx]
+
     def wait_ps(self, source: Port, target: Port) -> int:
         """What passes before the first byte between GPUs, whatever way the bytes go."""
         cluster, form = self.cluster, self.cluster.fabric

@@ -9,6 +9,7 @@ from simpy import Event
 from sim.clock import ARRIVAL, Clock, Moment
 from sim.network.fabric import Fabric
 from sim.network.flows import FlowNetwork
+from sim.serving.background import background
 from sim.serving.decode import DecodePool
 from sim.serving.handoff import Handoff
 from sim.serving.job import FINISHED, REJECTED, Job
@@ -34,6 +35,10 @@ class Serving:
         self.prefill = PrefillPool(clock, plan, self._computed)
         self.decode = DecodePool(clock, plan, log, self._finished)
         self.handoff = Handoff(self.prefill, self.decode, fabric, self.network, plan)
+        for pool in (self.prefill, self.decode):
+            if pool.plan.collectives is not None:
+                for replica in pool.replicas:
+                    replica.nics = background(fabric, self.network, replica.seat)
         self.live: dict[int, Job] = {}
         self.arrived = 0
         self.done = 0

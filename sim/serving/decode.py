@@ -22,6 +22,7 @@ from math import sqrt
 from simpy import Event
 
 from sim.clock import TIMER, Clock, Errand, Moment
+from sim.serving.background import Background
 from sim.serving.job import Job
 from sim.serving.loads import Loads
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
@@ -73,7 +74,8 @@ class DecodeReplica:
 
     `_running` is a heap of (step at whose end it is done, request id, job); steps count from the start of
     the simulation. The replica is in the middle of a segment of `_steps` steps that began at `_began_ps`: the
-    first lasts `_first_ps`, each next one `_growth_ps` more.
+    first lasts `_first_ps`, each next one `_growth_ps` more. `nics` are those that its collectives cross, if
+    they leave its NVLink domain.
     """
 
     __slots__ = (
@@ -97,6 +99,7 @@ class DecodeReplica:
         "busy_ps",
         "clock",
         "free_pages",
+        "nics",
         "number",
         "pool",
         "requests",
@@ -110,6 +113,7 @@ class DecodeReplica:
         self.number = number
         self.seat = seat
         self.free_pages = pool.capacity_pages
+        self.nics: Background | None = None
         self.busy_ps = 0
         self.requests = 0
         self.tokens = 0
@@ -174,13 +178,25 @@ class DecodeReplica:
         while True:
             joined = self._admit() if self._waiting else NOBODY
             if not self._running:
+                if self.nics is not None:
+                    self.nics.rest()
                 self._idle = Moment(self.clock)
                 yield self._idle
                 continue
             self._alarm = self._begin_segment(joined)
+            if self.nics is not None:
+                duration_ps = length_ps(self._steps, self._first_ps, self._growth_ps)
+                self.nics.begin(self._crossing_bytes(), duration_ps)
             yield self._alarm
             self._alarm = None
+            if self.nics is not None:
+                self.nics.end(self._crossing_bytes())
             self._end_segment()
+
+    def _crossing_bytes(self) -> float:
+        """What the collectives of the segment send out of each NVLink domain."""
+        assert self.pool.plan.collectives is not None
+        return self.pool.plan.collectives.step_bytes[len(self._running)] * self._steps
 
     def _admit(self) -> list[Job]:
         """Let waiting sequences join, in the order in which their KV arrived."""

@@ -17,6 +17,7 @@ from simpy import Event
 from sim.clock import TIMER, Clock, Errand, Moment
 from sim.kvpool.hbm import HbmCache
 from sim.kvpool.tree import PrefixTree
+from sim.serving.background import Background
 from sim.serving.job import Job
 from sim.serving.loads import Loads
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
@@ -67,7 +68,10 @@ class PrefillPool:
 
 
 class PrefillReplica:
-    """One copy of the model that computes prompts; `number` is its place in the pool."""
+    """One copy of the model that computes prompts; `number` is its place in the pool.
+
+    `nics` are those that its collectives cross, if they leave its NVLink domain.
+    """
 
     __slots__ = (
         "_idle",
@@ -76,6 +80,7 @@ class PrefillReplica:
         "busy_ps",
         "clock",
         "memory",
+        "nics",
         "number",
         "pool",
         "queue",
@@ -90,6 +95,7 @@ class PrefillReplica:
         self.number = number
         self.seat = seat
         self.memory = memory
+        self.nics: Background | None = None
         self.queue: deque[Job] = deque()
         self.busy_ps = 0
         self.requests = 0
@@ -121,16 +127,27 @@ class PrefillReplica:
         while True:
             batch, chunks = self._admit()
             if not batch:
+                if self.nics is not None:
+                    self.nics.rest()
                 self._idle = Moment(clock)
                 yield self._idle
                 continue
             duration_ps = prefill_ps(chunks)
             self._started_ps = clock.now
+            if self.nics is not None:
+                self.nics.begin(self._crossing_bytes(chunks), duration_ps)
             yield clock.at(clock.now + duration_ps, self._rank)
+            if self.nics is not None:
+                self.nics.end(self._crossing_bytes(chunks))
             self.busy_ps += duration_ps
             self._started_ps = NOT_YET
             for job, (new_tokens, _) in zip(batch, chunks, strict=True):
                 self._finish(job, new_tokens)
+
+    def _crossing_bytes(self, chunks: list[tuple[int, int]]) -> float:
+        """What the collectives of a batch send out of each NVLink domain."""
+        assert self.pool.plan.collectives is not None
+        return self.pool.plan.collectives.token_bytes * sum(new for new, _ in chunks)
 
     def _admit(self) -> tuple[list[Job], list[tuple[int, int]]]:
         """Take the next batch from the head of the queue; chunks are (new, cached) tokens of each prompt."""
