@@ -66,6 +66,7 @@ def run(
     sink = sink if sink is not None else MemorySink()
     simulation = Simulation(resolved, Recorder(sink))
     outcome = simulation.play(progress or Silent())
+    sink.links(outcome.links)
     return Run.from_sink(sink, outcome, scenario)
 
 

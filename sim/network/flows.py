@@ -3,11 +3,15 @@
 Model: a flow of B bytes ends when the integral of its rate reaches B; the end is rounded up to a whole
 picosecond. Its end is a scheduled event; when its rate changes what it has moved is worked out and the end
 moves.
+Waiting: a transfer that had its links to itself would run at some rate; while it runs at a smaller one, the
+share of time that it falls behind is charged to the link that holds it back. The charges of a transfer add
+up to exactly what sharing cost it (sim.network.waiting).
 Units: bytes, picoseconds.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 from math import ceil
@@ -18,6 +22,7 @@ from sim.base.errors import SimulationError
 from sim.clock import FLOW_END, FOREVER, Clock, Moment
 from sim.network.maxmin import Link, MaxMin, Rated
 from sim.network.path import Path
+from sim.network.waiting import delivery, rates_alone
 from sim.tables.schema import PS_PER_S
 
 
@@ -33,10 +38,24 @@ class Flow(Rated):
     """Bytes on their way; `end` is the event of their end, which moves when the rate changes.
 
     `links` are those that can hold it back, `counted` the ids of all links its bytes cross; `left` is what
-    had not moved at `updated_ps`, `booked` what the counters of the links know of.
+    had not moved at `updated_ps`, `booked` what the counters of the links know of. `alone` is its rate when
+    nobody else is there, `holder` the link that has held it back since `updated_ps`, `waited` the
+    picoseconds that each link has cost it.
     """
 
-    __slots__ = ("booked", "counted", "end", "id", "left", "size", "transfer", "updated_ps")
+    __slots__ = (
+        "alone",
+        "booked",
+        "counted",
+        "end",
+        "holder",
+        "id",
+        "left",
+        "size",
+        "transfer",
+        "updated_ps",
+        "waited",
+    )
 
     def __init__(self, id: int, size: int, path: Path, transfer: Transfer | None, now_ps: int) -> None:
         self.links = path.links
@@ -50,6 +69,9 @@ class Flow(Rated):
         self.booked = 0.0
         self.updated_ps = now_ps
         self.end: Moment | None = None
+        self.alone = 0.0
+        self.holder: Link | None = None
+        self.waited: dict[int, float] | None = None
 
 
 class Taken:
@@ -66,14 +88,16 @@ class Taken:
 class FlowNetwork:
     """All flows of the cluster, and the bytes that each link has carried.
 
-    `carried[link]` counts bytes that have crossed, up to the last end of a flow or `settle`; `events`
-    counts starts and ends.
+    `carried[link]` counts bytes that have crossed, up to the last end of a flow or `settle`;
+    `waited_ps[link]` what the link has cost transfers, each charged when its rate changes and when it ends;
+    `events` counts starts and ends.
     """
 
     def __init__(self, clock: Clock, carried: list[float]) -> None:
         self.clock = clock
         self.maxmin: MaxMin[Flow] = MaxMin()
         self.carried = carried
+        self.waited_ps: defaultdict[int, float] = defaultdict(float)
         self.events = 0
         self._flows: dict[Flow, None] = {}
         self._changed: dict[int, Link] = {}
@@ -88,20 +112,23 @@ class FlowNetwork:
     def send(self, parts: Sequence[tuple[int, Path]]) -> Moment:
         """Begin to move (bytes, path) parts now; the event happens when all of them have arrived.
 
-        Yield it at once: that of a single part is put in another's place when its rate changes.
+        Its value is a Delivery. Yield it at once: that of a single part is put in another's place when its
+        rate changes.
         """
         self.events += len(parts)
+        if self._changed:
+            parts = [(size, self._with_changed(path)) for size, path in parts]
+        rates = rates_alone(parts)
         if len(parts) == 1:
-            return self._start(*parts[0], None)
+            return self._start(*parts[0], rates[0], None)
         transfer = Transfer(self.clock, len(parts))
-        for size, path in parts:
-            self._start(size, path, transfer)
+        for (size, path), rate in zip(parts, rates, strict=True):
+            self._start(size, path, rate, transfer)
         return transfer
 
-    def _start(self, size: int, path: Path, transfer: Transfer | None) -> Moment:
-        if self._changed:
-            path = self._with_changed(path)
+    def _start(self, size: int, path: Path, alone: float, transfer: Transfer | None) -> Moment:
         flow = Flow(self._next_id, size, path, transfer, self.clock.now)
+        flow.alone = alone
         self._next_id += 1
         self._flows[flow] = None
         self._reschedule(self.maxmin.add(flow))
@@ -177,8 +204,11 @@ class FlowNetwork:
         now = self.clock.now
         for flow, old_rate in changed.items():
             if now > flow.updated_ps:
+                if old_rate != flow.alone:
+                    self._charge(flow, old_rate)
                 flow.left = max(flow.left - old_rate * (now - flow.updated_ps), 0.0)
                 flow.updated_ps = now
+            flow.holder = flow.bottleneck
             ends_at_ps = now + ceil(flow.left / flow.rate) if flow.rate > 0.0 else FOREVER
             if flow.end is None:
                 flow.end = self.clock.at(ends_at_ps, FLOW_END + flow.id)
@@ -186,16 +216,32 @@ class FlowNetwork:
             else:
                 flow.end = self.clock.move(flow.end, ends_at_ps, FLOW_END + flow.id)
 
-    def _end(self, flow: Flow, _: Event) -> None:
+    def _end(self, flow: Flow, moment: Event) -> None:
         """Take a flow out, give its share to others, and tell those who wait for the transfer."""
         self.events += 1
         del self._flows[flow]
         self._book(flow, flow.size)
+        if flow.rate != flow.alone:
+            self._charge(flow, flow.rate)
         changed = self.maxmin.remove(flow)
         if changed:
             self._reschedule(changed)
         transfer = flow.transfer
-        if transfer is not None:
-            transfer.flows -= 1
-            if not transfer.flows:
-                transfer.fire()
+        if transfer is None:
+            moment._value = delivery(flow.holder, flow.waited)  # the others who wait are told after this
+            return
+        transfer.flows -= 1
+        if not transfer.flows:
+            transfer._value = delivery(flow.holder, flow.waited)
+            transfer.fire()
+
+    def _charge(self, flow: Flow, rate: float) -> None:
+        """Charge the link that holds a flow back for what it fell behind since its last change."""
+        assert flow.holder is not None
+        link = flow.holder.id
+        behind_ps = (self.clock.now - flow.updated_ps) * (1.0 - rate / flow.alone)
+        self.waited_ps[link] += behind_ps
+        if flow.waited is None:
+            flow.waited = {link: behind_ps}
+        else:
+            flow.waited[link] = flow.waited.get(link, 0.0) + behind_ps

@@ -21,13 +21,17 @@ SLACK = 1e-12
 
 
 class Link:
-    """A capacity in one direction, the flows on it with the crossings of each, and those it holds back."""
+    """A capacity in one direction, the flows on it with the crossings of each, and those it holds back.
 
-    __slots__ = ("capacity", "flows", "held", "id")
+    `nominal` is what it carries when nothing is wrong and nobody has taken a part of it.
+    """
+
+    __slots__ = ("capacity", "flows", "held", "id", "nominal")
 
     def __init__(self, id: int, capacity: float) -> None:
         self.id = id
         self.capacity = capacity
+        self.nominal = capacity
         self.flows: dict[Any, int] = {}
         self.held: dict[Any, None] = {}
 

@@ -7,6 +7,7 @@ from typing import TextIO
 
 _PLAIN = str.maketrans(
     {"✓": "+", "✗": "x", "·": "|", "–": "-", "→": ">", "…": ".", "█": "#", "░": ".", "×": "x", "µ": "u"}
+    | dict(zip("▁▂▃▄▅▆▇", "_.-=+*%", strict=True))
 )
 
 
@@ -18,7 +19,7 @@ def wants_colour(stream: TextIO) -> bool:
 def can_encode(stream: TextIO) -> bool:
     """Whether the signs of the screen exist in the encoding of a stream."""
     try:
-        "✓✗·–█→".encode(stream.encoding or "utf-8")
+        "✓✗·–█▁→".encode(stream.encoding or "utf-8")
     except (UnicodeEncodeError, LookupError):
         return False
     return True

@@ -87,10 +87,44 @@ def _computed(figures: Figures) -> Line:
 
 
 def _links(figures: Figures) -> Iterator[Line]:
+    kinds = [kind for kind in figures["link_kinds"] if kind["peak"] > 0]
+    if not kinds:
+        return
+    yield []
+    rows = [["links", "mean", "busiest", "over time"]]
+    rows += [
+        [
+            words.link_kind(kind["kind"]),
+            words.percent(kind["utilisation"]),
+            words.percent(kind["peak"]),
+            words.spark(kind["over_time"]),
+        ]
+        for kind in kinds
+    ]
+    width = max(len(row[0]) for row in rows)
+    for i, (name, mean, most, course) in enumerate(rows):
+        yield [(f"  {name:<{width}}  {mean:>7}  {most:>7}   {course}", "dim" if i == 0 else "")]
     for i, link in enumerate(figures["links"][:SHOWN_LINKS]):
-        title = "busiest" if i == 0 else ""
+        title = "most used" if i == 0 else ""
         use = f"{words.percent(link['utilisation']):>6} mean, {words.percent(link['peak'])} peak   "
         yield [(f"  {title:<10} {use}", ""), (link["name"], "dim")]
+    yield from _handoffs(figures["transfers"])
+
+
+def _handoffs(transfers: dict[str, Any]) -> Iterator[Line]:
+    """What handoffs took, what sharing cost them, and which links held the slowest back."""
+    if not transfers["requests"]:
+        return
+    mean, waited = (words.seconds(transfers[name]) for name in ("mean_s", "waited_mean_s"))
+    yield [(f"  {'handoffs':<10} {mean} mean, {waited} of it for sharing links", "")]
+    slowest = transfers["slowest"]
+    kind, link = slowest["kinds"][0], slowest["links"][0]
+    p99, shared = words.seconds(transfers["p99_s"]), words.seconds(slowest["waited_mean_s"])
+    cost = f"{p99} p99, where sharing took {shared}"
+    share = f"{words.percent(kind['fraction'])} of these by {words.link_kind(kind['kind'])}"
+    most = f"most often {link['name']} ({words.percent(link['fraction'])})"
+    yield [(f"  {'':<10} {cost}", "")]
+    yield [(f"  {'':<10} held back {share}, {most}", "dim")]
 
 
 def _doubts(doubts: Iterable[Advice]) -> Iterator[Line]:

@@ -26,6 +26,8 @@ COLUMNS: tuple[str, ...] = (
     "input_tokens",
     "output_tokens",
     "cached_tokens",
+    "transfer_link",
+    "transfer_waited_s",
     "ttft_s",
     "tpot_s",
     "e2e_s",

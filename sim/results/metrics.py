@@ -7,21 +7,21 @@ over the window. Values that do not exist are None.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from sim.config.slo import SloLimit
+from sim.results.links import busiest, waits_of
 from sim.results.measured import Measured
+from sim.results.ratios import finite, ratio
 from sim.results.slo import good_requests, judge
 from sim.results.stats import Distribution
 from sim.tables.metrics import LATENCIES, STATISTICS
 from sim.tables.schema import PHASES, PS_PER_S, STATUSES
-from sim.tables.uses import LinkUse, Outcome, ReplicaUse
+from sim.tables.uses import Outcome, ReplicaUse
 
 Figures = dict[str, Any]
-BUSIEST_LINKS = 10
 CURVE_FRACTIONS: tuple[float, ...] = (
     *(step / 200 for step in range(198)),
     *(step / 1000 for step in range(990, 1000)),
@@ -45,7 +45,8 @@ def figures_of(measured: Measured, outcome: Outcome, limits: Sequence[SloLimit])
         **_prompts(measured),
         "phases_s": _phases(measured),
         "pools": _pools(outcome.replicas, window_ps),
-        "links": _busiest(outcome.links, window_s),
+        "links": busiest(outcome.links, window_s),
+        "transfers": waits_of(measured, outcome.links),
         "rejected_reasons": dict(outcome.rejected_reasons),
         "skipped_rows": outcome.skipped_rows,
         "gpus": outcome.gpus,
@@ -65,16 +66,6 @@ def curve_of(latency: Distribution) -> dict[str, list[float]]:
         "fraction": list(CURVE_FRACTIONS),
         "value_s": [latency.quantile(fraction) for fraction in CURVE_FRACTIONS],
     }
-
-
-def finite(value: float) -> float | None:
-    """The value, or None for what JSON cannot say."""
-    return value if math.isfinite(value) else None
-
-
-def ratio(part: float, whole: float) -> float | None:
-    """Part over whole, None of nothing."""
-    return part / whole if whole else None
 
 
 def _all_met(answers: Iterable[bool | None]) -> bool | None:
@@ -137,17 +128,3 @@ def _pools(replicas: Sequence[ReplicaUse], window_ps: int) -> list[dict[str, Any
         }
         for name, members in pools.items()
     ]
-
-
-def _busiest(links: Sequence[LinkUse], window_s: float) -> list[dict[str, Any]]:
-    used: list[dict[str, Any]] = [
-        {
-            "name": link.name,
-            "kind": link.kind,
-            "utilisation": ratio(link.carried_bytes, link.capacity_bytes_per_s * window_s) or 0.0,
-            "peak": link.peak_fraction,
-        }
-        for link in links
-        if link.carried_bytes > 0
-    ]
-    return sorted(used, key=lambda link: (-link["utilisation"], link["name"]))[:BUSIEST_LINKS]

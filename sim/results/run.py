@@ -18,6 +18,7 @@ from sim.base.errors import Advice
 from sim.config.scenario import Scenario
 from sim.results import words
 from sim.results.advice import advice_on
+from sim.results.links import kinds_over_time
 from sim.results.measured import COLUMNS, measure
 from sim.results.metrics import Figures, figures_of
 from sim.results.tables import FolderTables, Tables, tables_of
@@ -55,6 +56,7 @@ class Run:
             "seed": scenario.run.seed,
             "digest": digest,
             **figures_of(measured, outcome, scenario.slo),
+            "link_kinds": kinds_over_time(tables.read("samples")),
             "warnings": [asdict(advice) for advice in advice_on(measured, outcome, scenario)],
         }
         return cls(figures, tables, scenario, outcome)
@@ -89,6 +91,11 @@ class Run:
     def samples(self) -> pd.DataFrame:
         """Readings over time, in long form."""
         return self.tables.read("samples")
+
+    @cached_property
+    def links(self) -> pd.DataFrame:
+        """One row for each link that carried something: what it could, what it did, who waited for it."""
+        return self.tables.read("links")
 
     def summary(self) -> pd.DataFrame:
         """Latencies in seconds: a row for each metric, a column for each statistic."""

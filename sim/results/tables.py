@@ -14,11 +14,19 @@ import pyarrow.parquet as pq
 from sim.tables.digest import RunDigest
 from sim.tables.gaps import TokenGaps
 from sim.tables.recorder import MemorySink
-from sim.tables.sinks import TABLES, ParquetSink, request_table, sample_table, span_table, write_options
+from sim.tables.sinks import (
+    TABLES,
+    ParquetSink,
+    link_table,
+    request_table,
+    sample_table,
+    span_table,
+    write_options,
+)
 
 
 class Tables(Protocol):
-    """Gives the tables requests, spans and samples."""
+    """Gives the tables requests, spans, samples and links."""
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """Read a table, or some columns of it."""
@@ -63,6 +71,8 @@ class MemoryTables:
             pq.write_table(self._table(name), folder / f"{name}.parquet", **write_options(name))
 
     def _table(self, name: str) -> pa.Table:
+        if name == "links":
+            return link_table(self.sink.link_rows)
         if name == "samples":
             return sample_table(self.sink.sample_rows)
         columns = self.sink.request_table()

@@ -15,8 +15,25 @@ if TYPE_CHECKING:
     from sim.results.metrics import Figures
 
 NOTHING = "–"
+BARS = "▁▂▃▄▅▆▇█"
 WEAK = "*"
 _UNITS: tuple[tuple[str, float], ...] = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
+LINK_KINDS: dict[str, str] = {
+    "nic_tx": "NICs, out",
+    "nic_rx": "NICs, in",
+    "leaf_up": "leaf to spine",
+    "leaf_down": "spine to leaf",
+    "spine_up": "spine to core",
+    "spine_down": "core to spine",
+    "nvlink_tx": "GPU links, out",
+    "nvlink_rx": "GPU links, in",
+    "pcie_up": "GPU to host",
+    "pcie_down": "host to GPU",
+    "dram": "host memory",
+    "dram_rdma": "RDMA of host memory",
+    "nvme": "NVMe",
+}
+"""What kinds of link are called on screens; kinds that are not here are shown as they are."""
 _SECONDS_FROM = {"e2e": 1.0}
 """From which mean on a latency is shown in seconds; ten seconds where nothing is said."""
 
@@ -152,6 +169,17 @@ def seconds(value_s: float | None) -> str:
         if abs(value_s) >= scale:
             return f"{number(value_s / scale)} {unit}"
     return f"{number(value_s / 1e-6)} us" if value_s else "0 s"
+
+
+def link_kind(kind: str) -> str:
+    """What a kind of link is called."""
+    return LINK_KINDS.get(kind, kind)
+
+
+def spark(fractions: Sequence[float]) -> str:
+    """Fractions over time as a row of bars, of full height at one."""
+    top = len(BARS) - 1
+    return "".join(BARS[min(max(-int(-fraction * top // 1), 0), top)] for fraction in fractions)
 
 
 def count_short(value: float | None) -> str:

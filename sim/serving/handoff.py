@@ -20,6 +20,7 @@ from sim.network.fabric import Fabric
 from sim.network.flows import FlowNetwork
 from sim.network.path import Path
 from sim.network.reshard import shares
+from sim.network.waiting import Delivery
 from sim.serving.decode import DecodePool
 from sim.serving.job import Job
 from sim.serving.plan import Seat, ServingPlan
@@ -58,7 +59,7 @@ class Handoff:
         """Start to move a computed prompt."""
         Errand(self.move(job))
 
-    def move(self, job: Job) -> Generator[Event, None, None]:
+    def move(self, job: Job) -> Generator[Event, Delivery, None]:
         """Reserve, wait out the latency, send, release, join."""
         clock = self.clock
         source = self.prefill.replicas[job.prefill_replica]
@@ -73,7 +74,8 @@ class Handoff:
         else:
             latency_ps = self._latency_ps(parts, source.seat, target.seat)
         yield clock.at(clock.now + latency_ps, FLOW_START + job.request.id)
-        yield self.network.send(parts or self._parts(job, source.seat, target.seat))
+        sent = self.network.send(parts or self._parts(job, source.seat, target.seat))
+        job.transfer_link, job.transfer_waited_ps = yield sent
         job.kv_arrived_ps = clock.now
         source.release(job)
         target.join(job)

@@ -18,7 +18,8 @@ class Job:
     `blocks` are the ids of its prompt where blocks are reused, `cached_tokens` of it need not be computed;
     `kv_blocks` and `kv_pages` are what it takes at either side, `lease` what it holds of the prefill side.
     `computed_ps` is when its prompt's KV was complete; `second_token_ps` is set where the first token came
-    from the prefill side.
+    from the prefill side. `transfer_link` held its handoff back most, sharing cost it
+    `transfer_waited_ps`.
     """
 
     __slots__ = (
@@ -42,6 +43,8 @@ class Job:
         "routed_ps",
         "second_token_ps",
         "status",
+        "transfer_link",
+        "transfer_waited_ps",
     )
 
     def __init__(self, request: Request, blocks: Sequence[int], kv_blocks: int, measured: bool) -> None:
@@ -63,6 +66,8 @@ class Job:
         self.second_token_ps = NOT_YET
         self.reserved_ps = NOT_YET
         self.kv_arrived_ps = NOT_YET
+        self.transfer_link = NOT_YET
+        self.transfer_waited_ps = NOT_YET
         self.decoding_ps = NOT_YET
         self.finished_ps = NOT_YET
 
@@ -91,6 +96,8 @@ class Job:
             self.finished_ps,
             self.prefill_replica,
             self.decode_replica,
+            self.transfer_link,
+            self.transfer_waited_ps,
             self.status,
             routed - arrived,
             started - routed,

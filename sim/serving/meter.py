@@ -30,6 +30,7 @@ class Counters:
     at_ps: int
     replicas: tuple[tuple[int, int, int], ...]
     carried: tuple[float, ...]
+    waited_ps: dict[int, float]
 
 
 class Meter:
@@ -71,6 +72,7 @@ class Meter:
             now,
             tuple((replica.busy_by(now), replica.requests, replica.tokens) for replica in replicas),
             tuple(serving.network.carried),
+            dict(serving.network.waited_ps),
         )
 
     def window_ps(self) -> tuple[int, int]:
@@ -97,16 +99,15 @@ class Meter:
         )
 
     def link_uses(self) -> tuple[LinkUse, ...]:
-        """What each link carried in the window; links that carried nothing are left out."""
-        end = self._end or self.read()
-        before = self._begin.carried
+        """What each link did in the window, of those that have ever carried something."""
+        begin, end = self._begin, self._end or self.read()
         found = []
         for i, (link, after) in enumerate(zip(self.serving.fabric.described, end.carried, strict=False)):
-            did = after - (before[i] if i < len(before) else 0.0)
-            if did > 0:
-                found.append(
-                    LinkUse(link.name, link.kind, link.capacity_bytes_per_s, did, self.peaks.get(i, 0.0))
-                )
+            did = after - (begin.carried[i] if i < len(begin.carried) else 0.0)
+            waited_ps = end.waited_ps.get(i, 0.0) - begin.waited_ps.get(i, 0.0)
+            if after > 0 or waited_ps > 0:
+                rate, peak = link.capacity_bytes_per_s, self.peaks.get(i, 0.0)
+                found.append(LinkUse(i, link.name, link.kind, rate, did, peak, waited_ps / PS_PER_S))
         return tuple(found)
 
     def _sample_pools(self) -> None:

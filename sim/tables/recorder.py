@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.tables.schema import REQUEST_COLUMNS, SAMPLE_COLUMNS, SEGMENT_COLUMNS
+from sim.tables.uses import LinkUse
 
 Integers = NDArray[np.int64]
 CHUNK_ROWS = 16_384
@@ -32,6 +33,9 @@ class Sink(Protocol):
     def samples(self, rows: list[tuple[int, str, str, str, float]]) -> None:
         """Take samples: SAMPLE_COLUMNS."""
 
+    def links(self, uses: Sequence[LinkUse]) -> None:
+        """Take what the links did, once, at the end."""
+
 
 @dataclass
 class MemorySink:
@@ -41,6 +45,7 @@ class MemorySink:
     segment_chunks: list[dict[str, Integers]] = field(default_factory=list)
     block_rows: list[Sequence[int]] = field(default_factory=list)
     sample_rows: list[tuple[int, str, str, str, float]] = field(default_factory=list)
+    link_rows: list[LinkUse] = field(default_factory=list)
 
     def requests(self, columns: dict[str, Integers], blocks: Sequence[Sequence[int]]) -> None:
         """Keep a chunk of requests."""
@@ -54,6 +59,10 @@ class MemorySink:
     def samples(self, rows: list[tuple[int, str, str, str, float]]) -> None:
         """Keep samples."""
         self.sample_rows.extend(rows)
+
+    def links(self, uses: Sequence[LinkUse]) -> None:
+        """Keep what the links did."""
+        self.link_rows.extend(uses)
 
     def request_table(self) -> dict[str, Integers]:
         """All requests, by column."""

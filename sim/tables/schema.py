@@ -40,10 +40,16 @@ REQUEST_COLUMNS: tuple[str, ...] = (
     "finished_ps",
     "prefill_replica",
     "decode_replica",
+    "transfer_link",
+    "transfer_waited_ps",
     "status",
     *(f"phase_{name}_ps" for name in PHASES),
 )
-"""What the Recorder keeps of a request, all integers; `status` indexes STATUSES."""
+"""What the Recorder keeps of a request, all integers; `status` indexes STATUSES.
+
+`transfer_link` is the link that cost its handoff most time (the narrowest where none was shared), and
+`transfer_waited_ps` what sharing links cost it in all.
+"""
 
 SEGMENT_COLUMNS: tuple[str, ...] = (
     "replica",

@@ -20,8 +20,10 @@ from sim.tables.digest import RunDigest
 from sim.tables.gaps import TokenGaps
 from sim.tables.recorder import Integers
 from sim.tables.schema import PHASES, SAMPLE_COLUMNS, STATUSES
+from sim.tables.uses import LinkUse
 
-TABLES: tuple[str, ...] = ("requests", "spans", "samples")
+TABLES: tuple[str, ...] = ("requests", "spans", "samples", "links")
+LINK_FIGURES: tuple[str, ...] = ("capacity_bytes_per_s", "carried_bytes", "peak_fraction", "waited_s")
 _WORDS = pa.dictionary(pa.int32(), pa.string())
 _TYPES: dict[str, pa.DataType] = {
     "request_id": pa.int64(),
@@ -31,6 +33,7 @@ _TYPES: dict[str, pa.DataType] = {
     "cached_tokens": pa.int64(),
     "prefill_replica": pa.int32(),
     "decode_replica": pa.int32(),
+    "transfer_link": pa.int32(),
     "status": _WORDS,
     "arrived_at_ps": pa.int64(),
     "e2e_ps": pa.int64(),
@@ -48,11 +51,19 @@ SCHEMAS: dict[str, pa.Schema] = {
     "samples": pa.schema(
         list(zip(SAMPLE_COLUMNS, (pa.int64(), _WORDS, _WORDS, _WORDS, pa.float64()), strict=True))
     ),
+    "links": pa.schema(
+        [
+            ("id", pa.int32()),
+            ("name", pa.string()),
+            ("kind", _WORDS),
+            *((name, pa.float64()) for name in LINK_FIGURES),
+        ]
+    ),
 }
 
 
 class ParquetSink:
-    """Streams requests, spans and samples to Parquet files in a folder, which must exist."""
+    """Streams the tables to Parquet files in a folder, which must exist."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -78,6 +89,10 @@ class ParquetSink:
     def samples(self, rows: list[tuple[int, str, str, str, float]]) -> None:
         """Write a chunk of samples."""
         self._writers["samples"].write_table(sample_table(rows))
+
+    def links(self, uses: Sequence[LinkUse]) -> None:
+        """Write what the links did."""
+        self._writers["links"].write_table(link_table(uses))
 
     def close(self) -> None:
         """Complete the files and give them their names; closing twice is harmless."""
@@ -127,6 +142,13 @@ def sample_table(rows: Sequence[tuple[int, str, str, str, float]]) -> pa.Table:
     schema = SCHEMAS["samples"]
     columns = list(zip(*rows, strict=True)) or [()] * len(SAMPLE_COLUMNS)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def link_table(uses: Sequence[LinkUse]) -> pa.Table:
+    """What the links did as a table."""
+    schema = SCHEMAS["links"]
+    arrays = [pa.array([getattr(use, field.name) for use in uses], field.type) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 

@@ -9,15 +9,18 @@ from dataclasses import dataclass
 class LinkUse:
     """One link of the flow network over the measured window.
 
-    `capacity_bytes_per_s` is what the link can carry (efficiency included), `carried_bytes` what it did.
-    `peak_fraction` is the largest load over capacity of any sampling interval.
+    `id` is its number, by which requests name it. `capacity_bytes_per_s` is what the link can carry
+    (efficiency included), `carried_bytes` what it did. `peak_fraction` is the largest load over capacity of
+    any sampling interval, `waited_s` what all transfers together waited because they shared this link.
     """
 
+    id: int
     name: str
     kind: str
     capacity_bytes_per_s: float
     carried_bytes: float
     peak_fraction: float
+    waited_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,8 @@ def request_columns(n: int, seed: int = 7, window_s: float = 60.0) -> dict[str, 
         "finished_ps": finished,
         "prefill_replica": rng.integers(0, 8, n),
         "decode_replica": rng.integers(8, 12, n),
+        "transfer_link": np.arange(n) % 5,
+        "transfer_waited_ps": phases["transfer"] // 3,
         "status": np.zeros(n),
         **{f"phase_{name}_ps": value for name, value in phases.items()},
     }
@@ -87,7 +89,18 @@ def fill(filled: Any, n: int = 2000) -> None:
     columns = request_columns(n)
     filled.requests(columns, [[i, i + 1] for i in range(n)])
     filled.segments(segment_columns(n))
-    filled.samples([(S, "pool", "prefill", "queued", 12.0), (2 * S, "link", "leaf0 up", "load", 0.5)])
+    filled.samples([(S, "pool", "prefill", "queued", 12.0), *link_samples()])
+    filled.links(outcome().links)
+
+
+def link_samples() -> list[tuple[int, str, str, str, float]]:
+    """Thirty readings of two kinds of link, one of which gets busier and busier."""
+    return [
+        (second * S, "links", kind, metric, value)
+        for second in range(30)
+        for kind, share in (("nic_tx", 0.05), ("leaf_up", second / 30))
+        for metric, value in (("used_fraction", share), ("busiest_fraction", min(2 * share, 1.0)))
+    ]
 
 
 def outcome(**changes: Any) -> Outcome:
@@ -110,7 +123,7 @@ def outcome(**changes: Any) -> Outcome:
             for i in range(12)
         ),
         "links": tuple(
-            LinkUse(f"leaf{i} up", "leaf-spine", 5e10, (9 - i) * 2e11, 0.9 - i / 20) for i in range(5)
+            LinkUse(i, f"leaf{i} up", "leaf_up", 5e10, (9 - i) * 2e11, 0.9 - i / 20, i / 4) for i in range(5)
         ),
         "rejected_reasons": {},
         "events": 123_456,

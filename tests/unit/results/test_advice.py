@@ -48,8 +48,8 @@ def test_a_steady_wait_is_no_overload():
 
 def test_a_full_link():
     links = (
-        LinkUse("leaf 3 up", "leaf-spine", 1e9, 5e9, 0.991),
-        LinkUse("leaf 4 up", "leaf-spine", 1e9, 5e9, 0.96),
+        LinkUse(3, "leaf 3 up", "leaf-spine", 1e9, 5e9, 0.991, 0.0),
+        LinkUse(4, "leaf 4 up", "leaf-spine", 1e9, 5e9, 0.96, 0.0),
     )
     run = run_of([done(100, 1100)], links=links)
     assert said(run)[0] == (

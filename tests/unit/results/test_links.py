@@ -1,0 +1,69 @@
+"""Which links were busy, and which held the slowest handoffs back."""
+
+import numpy as np
+import pytest
+import results_parts as parts
+
+from sim.results.run import Run
+from sim.tables.uses import LinkUse
+
+S = parts.S
+
+
+@pytest.fixture(scope="module")
+def run():
+    return Run.from_sink(parts.sink(), parts.outcome(), parts.scenario())
+
+
+def test_kinds_over_time_have_equal_steps_of_the_mean(run):
+    by_kind = {kind["kind"]: kind for kind in run.figures["link_kinds"]}
+    assert list(by_kind) == ["nic_tx", "leaf_up"]
+    course = by_kind["leaf_up"]["over_time"]
+    assert len(course) == 24
+    assert course == sorted(course)
+    assert by_kind["leaf_up"]["utilisation"] == pytest.approx(np.mean([s / 30 for s in range(30)]))
+    assert by_kind["nic_tx"]["peak"] == pytest.approx(0.1)
+
+
+def test_the_slowest_handoffs_are_told_by_the_link_that_cost_them_most(run):
+    frame = run.requests
+    transfers = run.figures["transfers"]
+    assert transfers["requests"] == len(frame)
+    assert transfers["mean_s"] == pytest.approx(frame["phase_transfer_s"].mean())
+    assert transfers["waited_mean_s"] == pytest.approx(frame["transfer_waited_s"].mean())
+    slow = frame[frame["phase_transfer_s"] >= np.quantile(frame["phase_transfer_s"], 0.99)]
+    assert transfers["slowest"]["requests"] == len(slow)
+    expected = slow["transfer_link"].value_counts()
+    found = {link["id"]: link["fraction"] for link in transfers["slowest"]["links"]}
+    assert found == pytest.approx({int(i): n / len(slow) for i, n in expected.items()})
+    assert transfers["slowest"]["kinds"] == [{"kind": "leaf_up", "fraction": 1.0}]
+
+
+def test_links_are_a_table_of_the_run(run, tmp_path):
+    assert list(run.links["id"]) == list(range(5))
+    assert list(run.links.columns) == [
+        "id",
+        "name",
+        "kind",
+        "capacity_bytes_per_s",
+        "carried_bytes",
+        "peak_fraction",
+        "waited_s",
+    ]
+    run.tables.write(tmp_path)
+    assert (tmp_path / "links.parquet").exists()
+
+
+def test_a_link_that_carried_only_before_the_window_is_not_among_the_busiest():
+    idle = LinkUse(9, "leaf 9 up", "leaf_up", 1e9, 0.0, 0.0, 0.0)
+    run = Run.from_sink(parts.sink(), parts.outcome(links=(*parts.outcome().links, idle)), parts.scenario())
+    assert 9 not in [link["id"] for link in run.figures["links"]]
+
+
+def test_without_handoffs_there_is_nothing_to_tell():
+    columns = parts.request_columns(50)
+    columns["transfer_link"][:] = -1
+    sink = parts.MemorySink()
+    sink.requests(columns, [[] for _ in range(50)])
+    transfers = Run.from_sink(sink, parts.outcome(), parts.scenario()).figures["transfers"]
+    assert transfers == {"requests": 0, "mean_s": None, "waited_mean_s": None, "p99_s": None, "slowest": None}
