@@ -6,11 +6,11 @@ below, one question each; they compare with simple bounds and never stop a run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import exp
 from pathlib import Path
 
-from sim.base.errors import Advice, ConfigError, ConfigErrors
+from sim.base.errors import Advice, ConfigError, ConfigErrors, listed
 from sim.base.registry import Registry
 from sim.base.streams import Streams
 from sim.base.units import show
@@ -19,11 +19,16 @@ from sim.config.load import load_topology
 from sim.config.scenario import Lengths, Scenario
 from sim.resolve import Resolved, resolve
 from sim.tables.schema import PS_PER_S
+from sim.timing.collective import collective
+from sim.timing.operators import all_reduced_bytes
 from sim.topology.cluster import build
 from sim.workload.build import open_trace
 
 Finding = ConfigError | Advice
 """A mistake, which stops a run, or a doubt, which does not."""
+
+DECODE_BATCH = 64
+"""Sequences of a decode batch by which collectives are compared."""
 
 Doubt = tuple[str, str, str]
 doubt: Registry[Callable[[Resolved], Iterator[Doubt]]] = Registry("check")
@@ -94,6 +99,41 @@ def more_than_capacity(resolved: Resolved) -> Iterator[Doubt]:
                 f"replicas can do, about {show(can, 'frequency')}",
                 f"lower the rate, or add {pool.role} replicas",
             )
+
+
+@doubt("collectives")
+def unmeasured_collectives(resolved: Resolved) -> Iterator[Doubt]:
+    """All-reduces whose times are scaled from other sizes, or cross the NICs."""
+    for i, placement in enumerate(resolved.placements):
+        together = placement.collective
+        if together is None:
+            continue
+        path, gpus, link = f"pools.{i}.tp", together.gpus, together.link
+        if not together.is_measured:
+            table = together.table
+            basis = f"{table.gpus} GPUs over {table.link.title}" if table else "NCCL's constants"
+            yield (
+                path,
+                f"no all-reduce among {gpus} GPUs over {link.title} was measured: scaled from {basis}",
+                measured_remedy(link.all_reduce),
+            )
+        if together.wire is not None:
+            size = all_reduced_bytes(placement.shard, DECODE_BATCH)
+            inside = collective(load_catalog(), link, gpus).curve()(size)
+            yield (
+                path,
+                f"{placement.shard.tp} GPUs are in {together.wire.domains} NVLink domains: an all-reduce of "
+                f"{show(size, 'size')} takes {show(round(together.curve()(size)), 'time')}, not "
+                f"{show(round(inside), 'time')} as in one of them",
+                f"tp {gpus} stays inside" if gpus > 1 else "tp 1 needs none",
+            )
+
+
+def measured_remedy(tables: Mapping[int, object]) -> str:
+    """What to write instead of a number of GPUs that was not measured."""
+    if not tables:
+        return "compare it with another link before you rely on it"
+    return f"tp {listed([str(gpus) for gpus in sorted(tables)], 'or')} was measured"
 
 
 @doubt("trace")

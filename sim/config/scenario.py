@@ -43,7 +43,9 @@ class Pool(NamedForm):
     name: Name = Field(description="your name for the pool; --set finds it by this name")
     role: Role = Field(description="what its replicas do: prefill or decode")
     replicas: PositiveInt = Field(description="number of replicas (copies of the model)")
-    tp: PositiveInt = Field(8, description="tensor-parallel GPUs of one replica; divides the GPUs of a node")
+    tp: PositiveInt = Field(
+        8, description="tensor-parallel GPUs of one replica: an equal part of a node, or whole nodes"
+    )
     place: Place = Field(
         as_written("packed"),
         description="packed: one node after the other; spread: evenly over those with room; "
