@@ -9,13 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from sim.config.load import load_scenario
-from sim.serving.seating import NoRoom, seat
+from sim.serving.seating import NoRoom, misfit, seat
+from sim.serving.span import domains_of
 from sim.topology.cluster import Cluster
 
 
 def placement(cluster: Cluster, path: Path) -> dict[str, Any]:
     """The seats of a scenario's replicas on a cluster, which need not be the one that it names."""
     scenario = load_scenario(path)
+    for i, pool in enumerate(scenario.pools):
+        wrong = misfit(cluster, pool)
+        if wrong is not None:
+            key, problem, hint = wrong
+            raise scenario.document.error(f"pools.{i}.{key}", f"{problem} on {cluster.name}", hint)
     seats = seat(cluster, scenario.pools)
     if isinstance(seats, NoRoom):
         pool = scenario.pools[seats.pool]
@@ -31,10 +37,12 @@ def placement(cluster: Cluster, path: Path) -> dict[str, Any]:
             "name": pool.name,
             "replicas": pool.replicas,
             "gpus": pool.tp,
+            "nodes_each": len(of_seats[0].nodes),
+            "domains_each": len(domains_of(cluster, of_seats[0])),
             "place": str(pool.place),
             "nodes": spans([node for of_seat in of_pool for node in of_seat]),
         }
-        for pool, of_pool in zip(scenario.pools, nodes, strict=True)
+        for pool, of_pool, of_seats in zip(scenario.pools, nodes, seats, strict=True)
     ]
     names = [pool.name for pool in scenario.pools]
     units = list(_units(cluster, names, nodes)) if cluster.fabric else []

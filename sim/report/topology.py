@@ -197,13 +197,18 @@ def _placement(placement: Figures) -> Iterator[Line]:
         [
             f"  {pool['name']}",
             counted(pool["replicas"], "replica"),
-            f"of {counted(pool['gpus'], 'GPU')}",
+            f"of {counted(pool['gpus'], 'GPU')}"
+            + (f" on {pool['nodes_each']} nodes" if pool["nodes_each"] > 1 else ""),
             pool["place"],
             f"on {'node' if pool['nodes'].isdigit() else 'nodes'} {pool['nodes']}",
         ]
         for pool in placement["pools"]
     ]
     yield from ([(line.rstrip(), "")] for line in aligned(rows, left=5))
+    for pool in placement["pools"]:
+        if pool["domains_each"] > 1:
+            text = f"  a replica of {pool['name']} is in {pool['domains_each']} NVLink domains"
+            yield [(f"{text}: collectives cross its NICs", "")]
     rows = [[f"  {unit['units']}", unit["holds"]] for unit in placement["units"]]
     yield from ([(line.rstrip(), "dim")] for line in aligned(rows, left=2))
 

@@ -29,11 +29,15 @@ pools:
   - {name: decode, role: decode, replicas: 2, tp: 4}
 workload: {generator: mooncake-conversation, rate: 1 req/s}
 """
+WIDE = SCENARIO.replace("replicas: 3, tp: 8", "replicas: 1, tp: 16").replace("tp: 4", "tp: 8")
+ODD = SCENARIO.replace("tp: 4", "tp: 12")
 SCREENS: dict[str, list[str]] = {
     "show-by-hand": ["show", "by-hand.yaml"],
     "show-racks": ["show", "racks.yaml"],
     "show-b200": ["show", "b200-4000-ib-ndr"],
     "show-placement": ["show", "by-hand.yaml", "--scenario", "chat.yaml"],
+    "show-wide": ["show", "by-hand.yaml", "--scenario", "wide.yaml"],
+    "show-wide-racks": ["show", "racks.yaml", "--scenario", "wide.yaml"],
     "show-single": ["show", "one-hgx-h200"],
     "stats-by-hand": ["stats", "by-hand.yaml"],
     "stats-racks": ["stats", "racks.yaml"],
@@ -59,6 +63,12 @@ MISTAKES: dict[str, list[str]] = {
         "--scenario",
         "chat.yaml",
     ],
+    "pools.1.tp: 12 GPUs are neither an equal part of the 8 of a node nor whole nodes on by-hand": [
+        "show",
+        "by-hand.yaml",
+        "--scenario",
+        "odd.yaml",
+    ],
     "--out: picture.jpg is neither a .png nor a .svg file": ["draw", "racks.yaml", "--out", "picture.jpg"],
 }
 
@@ -67,7 +77,8 @@ MISTAKES: dict[str, list[str]] = {
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the folder, with a scenario, as the current one."""
     shutil.copytree(HERE, tmp_path / "study")
-    (tmp_path / "study" / "chat.yaml").write_text(SCENARIO)
+    for name, text in (("chat", SCENARIO), ("wide", WIDE), ("odd", ODD)):
+        (tmp_path / "study" / f"{name}.yaml").write_text(text)
     monkeypatch.chdir(tmp_path / "study")
     return tmp_path / "study"
 
