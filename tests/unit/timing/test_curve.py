@@ -47,3 +47,18 @@ def test_a_sum_is_the_sum(first, second, x):
 def test_more_is_never_less(first, second, x, y):
     total = first + second
     assert total(min(x, y)) <= total(max(x, y))
+
+
+def test_the_higher_of_two_curves_bends_where_they_cross():
+    flat_then_steep, even = Curve.through([(10, 100.0), (20, 200.0)]), Curve.roof((0.0, 8.0))
+    higher = flat_then_steep.highest(even)
+    assert higher.starts == pytest.approx([0, 10, 20])
+    assert [higher(x) for x in (0, 5, 10, 20, 30)] == [100, 100, 100, 200, 300]
+    late = Curve.roof((0.0, 12.0)).highest(flat_then_steep)
+    assert late.starts == pytest.approx([0, 100 / 12, 10, 20])
+    assert [late(x) for x in (5, 9, 40)] == pytest.approx([100, 108, 480])
+
+
+@given(curves, curves, places)
+def test_the_higher_of_two_curves_is_the_higher_one(first, second, x):
+    assert first.highest(second)(x) == pytest.approx(max(first(x), second(x)), rel=1e-9)
