@@ -18,7 +18,9 @@ class Link(Entry):
 
     `latency_ps` is paid per hop, `endpoint_latency_ps` once per transfer. `all_reduce` holds, by number of
     GPUs, measured points (bytes, ps) in rising order; it is empty where collectives do not use the link.
-    `nccl_all_reduce` is the same by NCCL alone, where that was measured.
+    `nccl_all_reduce` is the same by NCCL alone, where that was measured. `queue_pair_bytes_per_s` is the most
+    that one queue pair of a NIC gets, `copy_engine_bytes_per_s` the most that one copy between a GPU and its
+    host gets; None where the link is all that limits them.
     """
 
     bytes_per_s: float
@@ -27,6 +29,8 @@ class Link(Entry):
     endpoint_latency_ps: int
     all_reduce: Mapping[int, Sequence[Point]]
     nccl_all_reduce: Mapping[int, Sequence[Point]] = field(default_factory=dict)
+    queue_pair_bytes_per_s: float | None = None
+    copy_engine_bytes_per_s: float | None = None
 
     @classmethod
     def read(cls, fields: Fields) -> Link:
@@ -40,6 +44,8 @@ class Link(Entry):
             endpoint_latency_ps=fields.whole_quantity("endpoint_latency", "time"),
             all_reduce=custom,
             nccl_all_reduce=nccl,
+            queue_pair_bytes_per_s=_rate(fields, "queue_pair_rate"),
+            copy_engine_bytes_per_s=_rate(fields, "copy_engine_rate"),
         )
 
     @property
@@ -53,6 +59,10 @@ class Link(Entry):
         rate, latency = show(self.bytes_per_s, "rate"), show(self.latency_ps, "time")
         reached = show(self.efficiency, "fraction")
         return f"{self.title}, {rate} per direction, {reached} reached, {latency} per hop"
+
+
+def _rate(fields: Fields, key: str) -> float | None:
+    return fields.quantity(key, "rate") if fields.has(key) else None
 
 
 def _all_reduce(fields: Fields) -> tuple[dict[int, list[Point]], dict[int, list[Point]]]:

@@ -26,7 +26,7 @@ from pydantic import (
 from sim.base.errors import ValueProblem, did_you_mean, listed
 from sim.config.cable_end import End
 from sim.config.form import Form, Name, NamedForm, NamedList, RootForm
-from sim.config.quantities import Length, PositiveFraction, as_written
+from sim.config.quantities import BytesPerSecond, Length, PositiveFraction, as_written
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -39,6 +39,11 @@ class NodeGroup(NamedForm):
     count: PositiveInt = Field(description="how many nodes")
     domain_nodes: PositiveInt = Field(
         1, description="nodes that share one NVLink domain: 18 compute trays in a rack of NVL72"
+    )
+    copy_engine_rate: BytesPerSecond | None = Field(
+        None,
+        description="the most that one copy between a GPU and host memory gets, whatever its link carries; "
+        "absent: as the catalogue says of the link",
     )
 
     @model_validator(mode="after")
@@ -71,6 +76,11 @@ class Routing(Form):
         "split",
         description="ecmp: split: each queue pair carries an equal share of the bytes; "
         "pooled: all take from what is left",
+    )
+    queue_pair_rate: BytesPerSecond | None = Field(
+        None,
+        description="the most that one queue pair gets, whatever its NIC carries; a transfer has as many "
+        "as qps says on each NIC that it uses; absent: as the catalogue says of the link",
     )
 
     @model_validator(mode="after")

@@ -10,13 +10,23 @@ their NVLink ports, PCIe and NICs. A transfer crosses
   its receiver. A sender on another lane hands the bytes to its neighbour over NVLink first (PXN), or sends
   them up to the spines, as the fabric says;
 - over the fabric without GPUDirect: on each side also PCIe, and host memory twice (in and out);
-- between GPU and host memory: PCIe and host memory;
-- from NVMe with GPUDirect Storage: NVMe and PCIe; without, also host memory twice.
+- between GPU and host memory: PCIe and host memory; over the fabric to or from the memory of another host,
+  NICs and switches in place of PCIe;
+- between the memories of two hosts: both memories, NICs and switches;
+- between NVMe and a GPU of its host with GPUDirect Storage: NVMe and PCIe; without, also host memory twice;
+- between NVMe and host memory: both. Writes cross NVMe too, and what it can take in.
+
+What leaves a host's memory over its NICs also crosses what hosts were seen to send from there. Two caps hold
+for each flow on its own: that of its queue pairs, one on each NIC of its lane, wherever it crosses NICs; and
+that of copy engines, one of each GPU of its lane, wherever it is copied between GPU and host on its way.
 
 Between switches the routing decides (sim.network.spray, sim.network.hashed). A link that cannot saturate is
 only counted. Latency is a delay before the first byte: the link's ends, its switches and its fibre.
+The bandwidth of host memory stands for what CPUs can copy: of a bounce through it only the two crossings are
+counted, since no measured rate of copies by CPUs was found.
 Ignores: packet headers (in the measured efficiency), congestion control, PCIe switches (a GPU and its NIC
-share one, which carries both), and traffic between sockets.
+share one, which carries both), traffic between sockets, how long a drive takes to find the first byte, and
+hosts' memories within one NVLink domain, which are reached over NICs as any other.
 """
 
 from __future__ import annotations
@@ -28,7 +38,7 @@ from sim.catalog import Link as CatalogLink
 from sim.network.hashed import Hashed
 from sim.network.links import FabricLink, Links
 from sim.network.maxmin import Link
-from sim.network.path import Path
+from sim.network.path import Cap, Path, tightest
 from sim.network.spray import Spray
 from sim.topology.cluster import Cluster
 
@@ -41,12 +51,13 @@ class Port(NamedTuple):
 
 
 class Nics(NamedTuple):
-    """The NICs of a port: their number, their links out and in, and the leaves they are cabled to."""
+    """The NICs of a port: number, links out and in, their leaves, and what caps their queue pairs."""
 
     number: int
     tx: int
     rx: int
     leaves: tuple[int, ...]
+    cap: Cap | None
 
 
 class Fabric:
@@ -94,16 +105,17 @@ class Fabric:
             return self._nic_to_nic(source, target, queue_pair)
         form = self.cluster.fabric
         assert form is not None
-        sender, before, after = source, [], []
+        sender, before, after, copies = source, [], [], None
         if source.group != target.group and form.other_rail == "pxn":
             sender = Port(source.node, target.group)
             before = [self._gpu_local(source, "tx"), self._gpu_local(sender, "rx")]
         if not form.gpudirect:
-            before += [self._gpu_host(sender, "up"), *[self._dram(sender.node)] * 2]
+            before += self._out_of_gpu(sender)
             after = self._into_gpu(target)
+            copies = tightest(self._copy_cap(sender), self._copy_cap(target))
         middle = self._nic_to_nic(sender, target, queue_pair)
         latency_ps = self.wait_ps(source, target)
-        return self.table.path([*before, *middle.counted, *after], latency_ps)
+        return self.table.path([*before, *middle.counted, *after], latency_ps, tightest(middle.cap, copies))
 
     def nic_links(self, port: Port) -> tuple[Link, Link]:
         """The NICs of a port as the solver sees them, out and in."""
@@ -127,30 +139,60 @@ class Fabric:
             latency_ps += self._host_latency_ps(source.node) + self._host_latency_ps(target.node)
         return latency_ps
 
-    def gpu_to_dram(self, source: Port) -> Path:
-        """From GPUs to the memory of their own host."""
-        numbers = [self._gpu_host(source, "up"), self._dram(source.node)]
-        return self.table.path(numbers, self._host_latency_ps(source.node))
+    def gpu_to_dram(self, source: Port, target: int | None = None, queue_pair: int = 0) -> Path:
+        """From GPUs to the memory of a host: their own over PCIe, another over the fabric."""
+        host_ps = self._host_latency_ps(source.node)
+        if target is None or target == source.node:
+            numbers = [self._gpu_host(source, "up"), self._dram(source.node)]
+            return self.table.path(numbers, host_ps, self._copy_cap(source))
+        middle = self._nic_to_nic(source, Port(target, source.group), queue_pair)
+        if self._goes_straight:
+            return self.table.path([*middle.counted, self._dram(target)], middle.latency_ps, middle.cap)
+        numbers = [*self._out_of_gpu(source), *middle.counted, self._dram(target)]
+        cap = tightest(middle.cap, self._copy_cap(source))
+        return self.table.path(numbers, middle.latency_ps + host_ps, cap)
 
-    def dram_to_gpu(self, source: int, target: Port) -> Path:
+    def dram_to_gpu(self, source: int, target: Port, queue_pair: int = 0) -> Path:
         """From the memory of a host to GPUs: its own over PCIe, others over the fabric."""
+        host_ps = self._host_latency_ps(target.node)
         if source == target.node:
             numbers = [self._dram(source), self._gpu_host(target, "down")]
-            return self.table.path(numbers, self._host_latency_ps(source))
-        sender = Port(source, target.group)
-        middle = self._nic_to_nic(sender, target, 0)
-        assert self.cluster.fabric is not None
-        before = [self._dram(source), *self._dram_rdma(source)]
-        if self.cluster.fabric.gpudirect:
-            return self.table.path([*before, *middle.counted], middle.latency_ps)
-        latency_ps = middle.latency_ps + self._host_latency_ps(target.node)
-        return self.table.path([*before, *middle.counted, *self._into_gpu(target)], latency_ps)
+            return self.table.path(numbers, host_ps, self._copy_cap(target))
+        middle = self._nic_to_nic(Port(source, target.group), target, queue_pair)
+        numbers = [self._dram(source), *self._dram_rdma(source), *middle.counted]
+        if self._goes_straight:
+            return self.table.path(numbers, middle.latency_ps, middle.cap)
+        cap = tightest(middle.cap, self._copy_cap(target))
+        return self.table.path([*numbers, *self._into_gpu(target)], middle.latency_ps + host_ps, cap)
+
+    def dram_to_dram(self, source: int, target: int, lane: int, queue_pair: int = 0) -> Path:
+        """From the memory of a host to that of another, over the NICs of a lane of both."""
+        middle = self._nic_to_nic(Port(source, lane), Port(target, lane), queue_pair)
+        numbers = [self._dram(source), *self._dram_rdma(source), *middle.counted, self._dram(target)]
+        return self.table.path(numbers, middle.latency_ps, middle.cap)
 
     def nvme_to_gpu(self, node: int, target: Port, gpudirect_storage: bool = True) -> Path:
         """From NVMe of a host to its own GPUs, straight or through host memory."""
         bounce = [] if gpudirect_storage else [self._dram(node)] * 2
+        cap = None if gpudirect_storage else self._copy_cap(target)
         numbers = [self._nvme(node), *bounce, self._gpu_host(target, "down")]
-        return self.table.path(numbers, self._host_latency_ps(node))
+        return self.table.path(numbers, self._host_latency_ps(node), cap)
+
+    def gpu_to_nvme(self, source: Port, gpudirect_storage: bool = True) -> Path:
+        """From GPUs to NVMe of their own host, straight or through host memory."""
+        node = source.node
+        bounce = [] if gpudirect_storage else [self._dram(node)] * 2
+        cap = None if gpudirect_storage else self._copy_cap(source)
+        numbers = [self._gpu_host(source, "up"), *bounce, *self._into_nvme(node)]
+        return self.table.path(numbers, self._host_latency_ps(node), cap)
+
+    def nvme_to_dram(self, node: int) -> Path:
+        """From NVMe of a host to its memory."""
+        return self.table.path([self._nvme(node), self._dram(node)], self._host_latency_ps(node))
+
+    def dram_to_nvme(self, node: int) -> Path:
+        """From the memory of a host to its NVMe."""
+        return self.table.path([self._dram(node), *self._into_nvme(node)], self._host_latency_ps(node))
 
     def _nic_to_nic(self, source: Port, target: Port, queue_pair: int) -> Path:
         """From NICs to NICs, which always can hold a flow back, over the switches between them."""
@@ -166,6 +208,7 @@ class Fabric:
             (solver[one.tx], *middle.links, solver[other.rx]),
             (one.tx, *middle.counted, other.rx),
             middle.latency_ps,
+            one.cap,
         )
 
     def _between(self, one: Nics, other: Nics, queue_pair: int) -> Path:
@@ -186,6 +229,11 @@ class Fabric:
             latency_ps = self._latencies[one, other] = self.cluster.latency_ps(one, other)
         return latency_ps
 
+    def _out_of_gpu(self, source: Port) -> list[int]:
+        """From GPUs to the NICs of their host without GPUDirect: over PCIe into host memory, out of it."""
+        node = source.node
+        return [self._gpu_host(source, "up"), *[self._dram(node)] * 2, *self._dram_rdma(node)]
+
     def _into_gpu(self, target: Port) -> list[int]:
         """From the NICs of a host into its GPUs without GPUDirect: into host memory, out of it, over PCIe."""
         return [*[self._dram(target.node)] * 2, self._gpu_host(target, "down")]
@@ -197,8 +245,25 @@ class Fabric:
         if nics is None:
             rails = range(port.group * self.lanes, (port.group + 1) * self.lanes)
             leaves = tuple(dict.fromkeys(self.cluster.leaf_of(port.node, rail) for rail in rails))
-            nics = self._ends[number] = Nics(number, self._nic(port, "tx"), self._nic(port, "rx"), leaves)
+            tx, rx, cap = self._nic(port, "tx"), self._nic(port, "rx"), self._pair_cap(port)
+            nics = self._ends[number] = Nics(number, tx, rx, leaves, cap)
         return nics
+
+    def _pair_cap(self, port: Port) -> Cap | None:
+        """What caps a flow that has a queue pair on each NIC of a port."""
+        rate = self.cluster.queue_pair_bytes_per_s
+        if rate is None:
+            return None
+        nics = self.lanes * self.cluster.nics_on_rail(port.node)
+        return self.table.cap("queue_pair", "queue pair of a flow", rate * nics)
+
+    def _copy_cap(self, port: Port) -> Cap | None:
+        """What caps a flow that a copy engine of each GPU of a port moves."""
+        rate = self.cluster.copies[port.node]
+        if rate is None:
+            return None
+        gpus = self.cluster.types[port.node].gpus / self.groups
+        return self.table.cap("copy_engine", "copy engine of a flow", rate * gpus)
 
     def _host_latency_ps(self, node: int) -> int:
         link = self.cluster.host[node]
@@ -247,6 +312,13 @@ class Fabric:
                 f"{self.cluster.types[node].title} has no NVMe that is known", "host memory"
             )
         return self.table.make(("nvme", node), f"node {node} NVMe", rate)
+
+    def _into_nvme(self, node: int) -> list[int]:
+        """What is written crosses what the drives take in, where that is known, and the drives."""
+        rate, drives = self.cluster.types[node].nvme_write_bytes_per_s, self._nvme(node)
+        if rate is None:
+            return [drives]
+        return [self.table.make(("nvme_write", node), f"node {node} NVMe writes", rate), drives]
 
     def _rails(self, port: Port) -> str:
         """The rails (without a fabric, GPUs) of a port, for names: nothing where all are in one."""

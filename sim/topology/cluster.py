@@ -8,6 +8,7 @@ its nominal rate times its measured efficiency. Light takes 5 ns for a metre of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,8 +28,9 @@ class Cluster:
     """Nodes in order, and the fabric that joins them.
 
     `types[i]` is the catalogue node of node i, `local[i]` the link between its GPUs (NVLink, else PCIe),
-    `host[i]` that from each GPU to host memory, `sites[i]` where it was written. `domains` are the nodes of
-    each NVLink domain, `link` is that of the fabric. Cables carry as much down as up.
+    `host[i]` that from each GPU to host memory, `sites[i]` where it was written. `copies[i]` is the most that
+    one copy over `host[i]` gets, None where that link is all that limits it. `domains` are the nodes of each
+    NVLink domain, `link` is that of the fabric. Cables carry as much down as up.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Cluster:
     link: Link | None
     sites: tuple[Site, ...]
     domains: tuple[range, ...]
+    copies: tuple[float | None, ...]
 
     @property
     def gpus(self) -> int:
@@ -117,6 +120,13 @@ class Cluster:
     def rail_bytes_per_s(self, node: int) -> float:
         """What all NICs of a node on one rail carry in one direction, efficiency included."""
         return self.rate_bytes_per_s * self.nics_on_rail(node)
+
+    @property
+    def queue_pair_bytes_per_s(self) -> float | None:
+        """The most that one queue pair gets, as the fabric says or else its link; None: NICs limit it."""
+        assert self.fabric is not None
+        assert self.link is not None
+        return self.fabric.routing.queue_pair_rate or self.link.queue_pair_bytes_per_s
 
     def hops(self, one: int, other: int) -> Hops:
         """The way between two leaves by number: its switches, and metres of cable from NIC to NIC."""
@@ -215,7 +225,14 @@ def assemble(form: Topology, catalog: Catalog) -> Cluster:
         errors.append(form.document.error("fabric.link", unknown.problem, unknown.hint))
     if errors:
         raise ConfigErrors(errors)
-    return Cluster(form.name, tuple(types), local, host, form.fabric, link, tuple(sites), tuple(domains))
+    parts = (tuple(types), local, host, form.fabric, link, tuple(sites), tuple(domains))
+    return Cluster(form.name, *parts, _copies(form, host))
+
+
+def _copies(form: Topology, host: Sequence[Link]) -> tuple[float | None, ...]:
+    """The most that one copy over each link to a host gets: as a group of nodes says, else the link."""
+    said = [group.copy_engine_rate for group in form.nodes for _ in range(group.count)]
+    return tuple(rate or link.copy_engine_bytes_per_s for rate, link in zip(said, host, strict=True))
 
 
 def _refuse(form: Topology, found: list[WiringFault]) -> None:
