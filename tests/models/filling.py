@@ -30,15 +30,17 @@ def fair_rates(paths, capacities):
     return rates
 
 
-def transfer_ends(transfers, capacities):
+def transfer_ends(transfers, capacities, changes=()):
     """When each transfer ends; `transfers` are (start, bytes, path), in order of their start.
 
     Between two events all rates are constant; after each one they are computed anew. An end counts from
-    the next whole picosecond on, and all that end in the same picosecond are gone together.
+    the next whole picosecond on, and all that end in the same picosecond are gone together. `changes` are
+    (instant, link, capacity): that of the link from then on.
     """
     ends = [None] * len(transfers)
     left = {}
     waiting = list(range(len(transfers)))
+    capacities, coming = list(capacities), sorted(changes)
     now = 0
     while waiting or left:
         order = list(left)
@@ -47,6 +49,8 @@ def transfer_ends(transfers, capacities):
         instants = list(due.values())
         if waiting:
             instants.append(transfers[waiting[0]][0])
+        if coming:
+            instants.append(coming[0][0])
         then = min(instants)
         for i in order:
             left[i] -= rates[i] * (then - now)
@@ -54,6 +58,9 @@ def transfer_ends(transfers, capacities):
                 ends[i] = then
                 del left[i]
         now = then
+        while coming and coming[0][0] == now:
+            _, link, capacity = coming.pop(0)
+            capacities[link] = capacity
         while waiting and transfers[waiting[0]][0] == now:
             i = waiting.pop(0)
             left[i] = Fraction(transfers[i][1])

@@ -138,7 +138,7 @@ def bus(gpus, size, gb_per_s):
 
 
 PUBLISHED = {
-    # microsoft/mscclpp issue 531 (2025): 16 A100 in two nodes, NCCL in a CUDA graph; 4 NICs a node, taken as HDR
+    # microsoft/mscclpp issue 531 (2025): 16 A100 in two nodes, NCCL in a CUDA graph; its 4 NICs taken as HDR
     "A100 2 x 8": (
         ("nvlink-3", 8, Wire(2, 4 * HDR, ONE_LEAF_PS)),
         [(2 * KIB, 44.27), (8 * KIB, 47.41), (32 * KIB, 49.03), (64 * KIB, 55.54), (128 * KIB, 66.62)],
@@ -151,7 +151,7 @@ PUBLISHED = {
     ),
     # NVIDIA/nccl issue 1244 (2024): 16 H20 in two nodes, 8 NDR a node, NCCL 2.21.5, NVLSTree
     "H20 2 x 8": (("nvlink-4", 8, Wire(2, 8 * NDR, ONE_LEAF_PS)), [(512, 46.6), (KIB, 46.5)], (-0.10, 0.10)),
-    # local-inference-lab/b12x, evidence of 2026-09-02 and 2026-10-01: DGX Spark, one GPU and 200 Gb/s RoCE each
+    # local-inference-lab/b12x, evidence of 2026-09-02 and 2026-10-01: DGX Spark, one GPU, 200 Gb/s RoCE
     "Spark x 3": (("pcie-5-x16", 1, Wire(3, 21.75e9, 2_700_000)), [(8 * KIB, 45.3)], (-0.15, 0.15)),
     "Spark x 4": (
         ("pcie-5-x16", 1, Wire(4, 21.75e9, 3_300_000)),
@@ -181,8 +181,8 @@ PUBLISHED = {
         [(8 * KIB, 9.10), (16 * KIB, 8.62), (32 * KIB, 8.90), (64 * KIB, 8.58)],
         (-0.35, 0.0),
     ),
-    # S. Bekman, Machine Learning Engineering, network chapter: 32 B200 in four p6-b200; EFA is slower by far for
-    # small sizes than its latency, and NCCL gets 37 of 50 GB/s out of each NIC for large ones
+    # S. Bekman, Machine Learning Engineering, network chapter: 32 B200 in four p6-b200. EFA takes far longer
+    # for small sizes than its latency says, and NCCL gets 37 of 50 GB/s out of each NIC for large ones
     "B200 4 x 8 EFA, small": (
         ("nvlink-5", 8, Wire(4, 8 * EFA, 14_500_000)),
         [(size, bus(32, size, rate)) for size, rate in ((256 * KIB, 1.33), (MIB, 5.37), (16 * MIB, 64.43))],
