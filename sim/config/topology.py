@@ -110,11 +110,29 @@ class Leaf(Form):
 
 
 class Spine(Form):
-    """The second tier: the spines of a pod join the leaves of its units."""
+    """The second tier: the spines of a pod join the leaves of its units, all of them or those of a rail."""
 
-    per_pod: PositiveInt = Field(description="spine switches in a pod")
+    per_pod: PositiveInt | None = Field(None, description="spine switches in a pod, which serve all rails")
+    per_rail: PositiveInt | None = Field(
+        None, description="instead of per_pod: spine switches in a pod for each rail, which serve it alone"
+    )
     radix: PositiveInt = Field(description="ports of the switch")
     uplinks: Count = Field(0, description="cables from one spine up to the cores")
+
+    @model_validator(mode="after")
+    def _one_count(self) -> Self:
+        if self.per_pod is not None and self.per_rail is not None:
+            raise ValueProblem(
+                "per_pod and per_rail exclude each other",
+                "keep one of them; a patch takes the other back with `per_pod: null` or `per_rail: null`",
+                ["per_pod", "per_rail"],
+            )
+        if self.per_pod is None and self.per_rail is None:
+            raise ValueProblem(
+                "how many spines there are is missing",
+                "add per_pod: 32 where they serve all rails, or per_rail: 4 where each rail has its own",
+            )
+        return self
 
 
 class Core(Form):
@@ -295,6 +313,12 @@ class Fabric(Form):
                 f"{self.rails_per_leaf} rails to a leaf do not divide the {self.rails} rails",
                 f"write {listed(fitting, 'or')}",
                 ["rails_per_leaf"],
+            )
+        if self.rails_per_leaf > 1 and self.spine is not None and self.spine.per_rail is not None:
+            raise ValueProblem(
+                f"{self.rails_per_leaf} rails share a leaf, so a rail has no spines of its own",
+                "write per_pod in place of per_rail, or rails_per_leaf: 1",
+                ["spine.per_rail"],
             )
         return self
 

@@ -27,8 +27,7 @@ class Spray:
         up, down = self._leaves(source, "up"), self._leaves(target, "down")
         if self.cluster.hops(source[0], target[0]).switches < 5:
             return [up, down]
-        pod, target_pod = self.cluster.leaves[source[0]].pod, self.cluster.leaves[target[0]].pod
-        return [up, self._pod(pod, "up"), self._pod(target_pod, "down"), down]
+        return [up, self._pods(source, "up"), self._pods(target, "down"), down]
 
     def _leaves(self, leaves: tuple[int, ...], way: str) -> int:
         """All cables between some leaves and the spines, one way."""
@@ -43,14 +42,20 @@ class Spray:
             number = self.links.make(place, f"{name} {way}", capacity, reach)
         return number
 
-    def _pod(self, pod: int, way: str) -> int:
-        """All cables between the spines of a pod and the cores, one way."""
-        place: Place = (f"spine_{way}", pod)
+    def _pods(self, leaves: tuple[int, ...], way: str) -> int:
+        """All cables between the spines above some leaves and the cores, one way.
+
+        Leaves of merged rails are of one pod, or each of its own where a rail has spines for itself.
+        """
+        pods = tuple(dict.fromkeys(self.cluster.leaves[leaf].pod for leaf in leaves))
+        place: Place = (f"spine_{way}", *pods)
         number = self.links.get(place)
         if number is None:
-            capacity = self.cluster.pod_up_cables[pod] * self.cluster.rate_bytes_per_s * self.efficiency
-            reach = sum(self._below(leaf.number) for leaf in self.cluster.leaves if leaf.pod == pod)
-            number = self.links.make(place, f"pod {pod} spines {way}", capacity, reach)
+            cables = sum(self.cluster.pod_up_cables[pod] for pod in pods)
+            capacity = cables * self.cluster.rate_bytes_per_s * self.efficiency
+            reach = sum(self._below(leaf.number) for leaf in self.cluster.leaves if leaf.pod in pods)
+            name = f"pod {pods[0]}" if len(pods) == 1 else f"pods {pods[0]} to {pods[-1]}"
+            number = self.links.make(place, f"{name} spines {way}", capacity, reach)
         return number
 
     def _below(self, leaf: int) -> float:

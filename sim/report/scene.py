@@ -104,8 +104,10 @@ class _Layout:
             self._switches("core", self._of_tier(3), self.stage)
 
     def _spines(self, span: Span) -> None:
-        pod = min((facts["pod"] for _, facts in self._of_tier(2)), default=None)
-        self._switches("spine", [one for one in self._of_tier(2) if one[1]["pod"] == pod], span)
+        """The spines above the first unit: those of its pod, or those of each of its rails."""
+        leaves = [facts for _, facts in self._of_tier(1)]
+        pods = {leaf["pod"] for leaf in leaves if leaf["unit"] == leaves[0]["unit"]}
+        self._switches("spine", [one for one in self._of_tier(2) if one[1]["pod"] in pods], span)
 
     def _of_tier(self, tier: int) -> list[tuple[Any, Mapping[str, Any]]]:
         return [one for one in self.graph.nodes(data=True) if one[1]["tier"] == tier] if self.graph else []

@@ -11,9 +11,8 @@ from sim.topology.graph import Graph, Site, Vertex, builder, new_graph, of_tier
 
 @builder("rail-optimized")
 def rail_optimized(fabric: Fabric, sites: Sequence[Site]) -> Graph:
-    """NIC i of each node of a unit goes to leaf i of that unit; the leaves of a pod meet at its spines."""
+    """NIC i of each node of a unit goes to leaf i of that unit; leaves of a pod meet at its spines."""
     assert fabric.nodes_per_unit is not None
-    assert fabric.units_per_pod is not None
     graph = new_graph(sites)
     units = ceil(len(sites) / fabric.nodes_per_unit)
     for unit in range(units):
@@ -28,7 +27,7 @@ def rail_optimized(fabric: Fabric, sites: Sequence[Site]) -> Graph:
                 _cable(graph, ("node", node), ("leaf", unit, plane), cables, fabric.lengths.node_leaf)
                 graph.edges[("node", node), ("leaf", unit, plane)]["rails"] = rails
     if fabric.spine:
-        _add_spines(graph, fabric, ceil(units / fabric.units_per_pod))
+        _add_spines(graph, fabric)
     if fabric.core:
         _add_cores(graph, fabric)
     return graph
@@ -45,36 +44,45 @@ def direct(fabric: Fabric, sites: Sequence[Site]) -> Graph:
     return graph
 
 
+def _planes(fabric: Fabric) -> int:
+    """Into how many pods the leaves of the same units fall: one, or one for each rail."""
+    has_own = fabric.spine is not None and fabric.spine.per_rail is not None
+    return fabric.rails if has_own else 1
+
+
 def _add_leaf(graph: Graph, fabric: Fabric, unit: int, plane: int) -> None:
     assert fabric.leaf is not None
     assert fabric.units_per_pod is not None
-    rails = tuple(range(plane * fabric.rails_per_leaf, (plane + 1) * fabric.rails_per_leaf))
+    planes = _planes(fabric)
     graph.add_node(
         ("leaf", unit, plane),
         tier=1,
         name=f"unit {unit} leaf {plane}",
         unit=unit,
-        pod=unit // fabric.units_per_pod,
-        rails=rails,
+        pod=unit // fabric.units_per_pod * planes + plane % planes,
+        rails=tuple(range(plane * fabric.rails_per_leaf, (plane + 1) * fabric.rails_per_leaf)),
         radix=fabric.leaf.radix,
         path="fabric.leaf",
     )
 
 
-def _add_spines(graph: Graph, fabric: Fabric, pods: int) -> None:
+def _add_spines(graph: Graph, fabric: Fabric) -> None:
     """Spread the uplinks of each leaf over the spines of its pod, as evenly as they go."""
     assert fabric.leaf is not None
     assert fabric.spine is not None
-    leaves = of_tier(graph, 1)
-    for pod in range(pods):
-        for i in range(fabric.spine.per_pod):
-            name = f"pod {pod} spine {i}"
-            graph.add_node(
-                ("spine", pod, i), tier=2, name=name, pod=pod, radix=fabric.spine.radix, path="fabric.spine"
-            )
+    leaves, planes = of_tier(graph, 1), _planes(fabric)
+    count = fabric.spine.per_rail or fabric.spine.per_pod
+    assert count is not None
+    spines: dict[int, list[Vertex]] = {}
+    for pod in sorted({graph.nodes[leaf]["pod"] for leaf in leaves}):
+        where = f"pod {pod}" if planes == 1 else f"pod {pod // planes} rail {pod % planes}"
+        spines[pod] = [("spine", pod, i) for i in range(count)]
+        for i, spine in enumerate(spines[pod]):
+            facts = {"pod": pod, "radix": fabric.spine.radix, "path": "fabric.spine"}
+            graph.add_node(spine, tier=2, name=f"{where} spine {i}", **facts)
     for number, leaf in enumerate(leaves):
-        spines = [("spine", graph.nodes[leaf]["pod"], i) for i in range(fabric.spine.per_pod)]
-        _spread(graph, leaf, spines, (fabric.leaf.uplinks, fabric.lengths.leaf_spine), number)
+        bundle = (fabric.leaf.uplinks, fabric.lengths.leaf_spine)
+        _spread(graph, leaf, spines[graph.nodes[leaf]["pod"]], bundle, number // planes)
 
 
 def _add_cores(graph: Graph, fabric: Fabric) -> None:

@@ -163,19 +163,6 @@ class Cluster:
         return tuple(self.graph.nodes["node", node]["unit"] for node in range(len(self.types)))
 
     @cached_property
-    def _pods(self) -> dict[int, int]:
-        return {leaf.unit: leaf.pod for leaf in reversed(self.leaves)} if self.fabric else {}
-
-    def pod_of(self, unit: int) -> int:
-        """The pod of a scalable unit: that of its first leaf."""
-        return self._pods.get(unit, 0)
-
-    @cached_property
-    def leaf_up_cables(self) -> dict[tuple[int, int], int]:
-        """Cables up from each leaf, by (unit, rail), where a unit has one leaf for each rail."""
-        return {(leaf.unit, rail): leaf.up_cables for leaf in self.leaves for rail in leaf.rails}
-
-    @cached_property
     def pod_up_cables(self) -> dict[int, int]:
         """Cables up from all spines of each pod."""
         return {pod: sum(self.spines[i].up_cables for i in spines) for pod, spines in self.spines_in.items()}

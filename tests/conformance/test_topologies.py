@@ -48,8 +48,16 @@ PRINTED = {
     "b200-4000-ib-4to1": ((128, 32, 16), (4096, 1024, 1024)),
     "b200-4000-roce-spectrumx": ((128 // 2, 64 // 2, 0), (4096, 4096, 0)),
     "h200-2000-ib-ndr": ((64, 32, 0), (2048, 2048, 0)),
+    "a100-sxm-1024-hdr": ((56, 80, 28), (1120, 1120, 1120)),
 }
 LEAF_OVERSUBSCRIPTION = {"b200-4000-ib-2to1": 2, "b200-4000-ib-4to1": 4}
+
+
+def per_pod(fabric):
+    """The spines of a pod: as written, or those of each rail together."""
+    if fabric.spine is None:
+        return 0
+    return fabric.spine.per_pod or fabric.spine.per_rail * fabric.rails
 
 
 def switches(cluster):
@@ -126,9 +134,10 @@ def test_switches_are_as_many_as_the_keys_of_the_file_ask_for(name):
     units = ceil(sum(group.count for group in form.nodes) / fabric.nodes_per_unit)
     pods = ceil(units / fabric.units_per_pod)
     planes = fabric.rails // fabric.rails_per_leaf
+    in_pod = per_pod(fabric)
     assert switches(CLUSTERS[name]) == (
         units * planes,
-        pods * fabric.spine.per_pod if fabric.spine else 0,
+        pods * in_pod,
         fabric.core.count if fabric.core else 0,
     )
     # Ports of a leaf and of a spine, by arithmetic alone.
@@ -136,9 +145,9 @@ def test_switches_are_as_many_as_the_keys_of_the_file_ask_for(name):
     assert fabric.nodes_per_unit * nics // planes + fabric.leaf.uplinks <= fabric.leaf.radix
     if fabric.spine:
         down = fabric.units_per_pod * planes * fabric.leaf.uplinks
-        assert down <= fabric.spine.per_pod * (fabric.spine.radix - fabric.spine.uplinks)
+        assert down <= in_pod * (fabric.spine.radix - fabric.spine.uplinks)
     if fabric.core:
-        assert pods * fabric.spine.per_pod * fabric.spine.uplinks <= fabric.core.count * fabric.core.radix
+        assert pods * in_pod * fabric.spine.uplinks <= fabric.core.count * fabric.core.radix
 
 
 @pytest.mark.parametrize("name", SWITCHED)
@@ -195,6 +204,21 @@ def test_leaves_of_a_pod_share_every_spine_and_pods_every_core(name):
         assert all(min(cables) > 0 and max(cables) - min(cables) <= 1 for cables in below.values())
     else:
         assert len(pods) == 1
+
+
+def test_a_rail_of_the_superpod_of_a100_has_spines_of_its_own():
+    """Ten spines for each rail, two cables to each from a leaf of the rail, two groups of 14 cores."""
+    cluster = CLUSTERS["a100-sxm-1024-hdr"]
+    for leaf in cluster.leaves:
+        (rail,) = leaf.rails
+        names = [(cluster.spines[spine].name, cables) for spine, cables in leaf.up]
+        assert names == [(f"pod 0 rail {rail} spine {i}", 2) for i in range(10)]
+    groups = {tuple(core for core, _ in spine.up) for spine in cluster.spines}
+    assert groups == {tuple(range(14)), tuple(range(14, 28))}
+    assert {core.down_cables for core in cluster.cores} == {40}
+    # Seven units are one pod, so a rail never goes higher than its spines.
+    assert cluster.hops(cluster.leaf_of(0, 3), cluster.leaf_of(127, 3)).switches == 3
+    assert cluster.hops(cluster.leaf_of(0, 3), cluster.leaf_of(0, 4)).switches == 5
 
 
 def test_cheaper_tiers_are_cheaper_and_nothing_else():

@@ -298,6 +298,26 @@ def ends_over_rails(cluster, lanes):
     return [found[number] for number in range(3)]
 
 
+OWN_SPINES = ("spine: {per_pod: 4, radix: 64, uplinks: 8}", "spine: {per_rail: 1, radix: 64, uplinks: 2}")
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4])
+def test_rails_with_spines_of_their_own_may_be_merged(tmp_path, lanes):
+    """Their spines are one link then, with the cables of all of them."""
+    cluster = cluster_of(tmp_path, changed(SMALL, OWN_SPINES))
+    for apart, merged in zip(ends_over_rails(cluster, lanes), ends_over_rails(cluster, 8), strict=True):
+        assert abs(apart - merged) <= 1
+    fabric = Fabric(cluster, 8)
+    assert names(fabric, between(fabric, 0, 9))[1:-1] == [
+        "unit 0 leaf 0 to unit 0 leaf 7 up",
+        "pods 0 to 7 spines up",
+        "pods 8 to 15 spines down",
+        "unit 2 leaf 0 to unit 2 leaf 7 down",
+    ]
+    (up,) = [link for link in fabric.described if link.kind == "spine_up"]
+    assert up.capacity_bytes_per_s == pytest.approx(8 * 2 * cluster.rate_bytes_per_s)
+
+
 @pytest.mark.parametrize("lanes", [1, 2, 4])
 def test_symmetric_rails_may_be_merged(tmp_path, lanes):
     """A transfer over eight rails takes the same time whether they are eight links, four, two or one."""

@@ -58,13 +58,14 @@ def test_leaves_meet_only_at_spines_of_their_pod(cluster):
 
 
 def test_capacities_upwards_are_counted_from_cables(cluster):
-    assert cluster.leaf_up_cables == {(unit, rail): 32 for unit in range(16) for rail in range(8)}
+    assert [leaf.up_cables for leaf in cluster.leaves] == [32] * 128
     assert cluster.pod_up_cables == dict.fromkeys(range(4), 32 * 32)
 
 
 def test_units_and_pods(cluster):
     assert [cluster.unit_of(node) for node in (0, 31, 32, 499)] == [0, 0, 1, 15]
-    assert [cluster.pod_of(unit) for unit in (0, 3, 4, 15)] == [0, 0, 1, 3]
+    pods = {leaf.unit: leaf.pod for leaf in cluster.leaves}
+    assert [pods[unit] for unit in (0, 3, 4, 15)] == [0, 0, 1, 3]
 
 
 def test_uneven_uplinks_are_dealt_out_evenly(tmp_path):
@@ -77,7 +78,38 @@ def test_uneven_uplinks_are_dealt_out_evenly(tmp_path):
     by_pod = {pod: [count for spine, count in used.items() if spine[1] == pod] for pod in (0, 1)}
     assert [sum(counts) for counts in by_pod.values()] == [16 * 3, 8 * 3]
     assert all(max(counts) - min(counts) <= 1 for counts in by_pod.values())
-    assert set(cluster.leaf_up_cables.values()) == {3}
+    assert {leaf.up_cables for leaf in cluster.leaves} == {3}
+
+
+OWN_SPINES = ("spine: {per_pod: 4, radix: 64, uplinks: 8}", "spine: {per_rail: 4, radix: 64, uplinks: 3}")
+
+
+def test_each_rail_may_have_spines_of_its_own(tmp_path):
+    """Three units of eight rails, two of them a pod: sixteen groups of four spines, each below all cores."""
+    cluster = cluster_of(tmp_path, changed(SMALL, OWN_SPINES))
+    assert len(cluster.spines) == 2 * 8 * 4
+    for leaf in cluster.leaves:
+        (rail,) = leaf.rails
+        above = [cluster.spines[spine].name for spine, _ in leaf.up]
+        assert above == [f"pod {leaf.unit // 2} rail {rail} spine {i}" for i in range(4)]
+    leaf_of = cluster.leaf_of
+    ends = {"rail": (0, 5, 0), "pod": (0, 8, 0), "other rail": (0, 5, 1)}
+    switches = {
+        name: cluster.hops(leaf_of(one, 0), leaf_of(other, rail)).switches
+        for name, (one, other, rail) in ends.items()
+    }
+    assert switches == {"rail": 3, "pod": 5, "other rail": 5}
+
+
+def test_uneven_uplinks_are_dealt_out_evenly_in_each_rail(tmp_path):
+    """Of a rail two leaves of a pod with three uplinks each: no spine of its four gets both spare ones."""
+    cluster = cluster_of(tmp_path, changed(SMALL, OWN_SPINES, ("uplinks: 4", "uplinks: 3")))
+    used = {spine.name: spine.down_cables for spine in cluster.spines}
+    for rail in range(8):
+        full = [used[f"pod 0 rail {rail} spine {i}"] for i in range(4)]
+        part = [used[f"pod 1 rail {rail} spine {i}"] for i in range(4)]
+        assert (sum(full), max(full) - min(full)) == (6, 1)
+        assert (sum(part), max(part)) == (3, 1)
 
 
 def test_two_tiers_are_enough_for_one_pod(tmp_path):
