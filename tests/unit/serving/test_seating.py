@@ -9,7 +9,7 @@ from sim.config.place import Place
 from sim.config.scenario import Pool
 from sim.network.fabric import Port
 from sim.serving.plan import Seat
-from sim.serving.seating import NoRoom, lanes, seat
+from sim.serving.seating import NoRoom, lanes, misfit, seat
 
 
 @pytest.fixture
@@ -189,3 +189,78 @@ def test_replicas_that_end_within_a_node_do_not_share_lanes(racks):
     assert_lanes_are_whole(racks, [pool(4, 6)])
     assert lanes(racks, [pool(4, 6)]) == 2
     assert lanes(racks, [pool(4, 8), pool(1, 144)]) == 4
+
+
+def test_replicas_larger_than_a_node_take_whole_nodes(racks):
+    """The two GPUs of another pool keep the rest of their node from them."""
+    pair, wide = seat(racks, [pool(1, 2), pool(2, 16)])
+    assert pair[0].nodes == (0,)
+    assert [one.nodes for one in wide] == [(1, 2, 3, 4), (5, 6, 7, 8)]
+
+
+def test_replicas_larger_than_a_domain_take_whole_domains_of_one_unit(cluster):
+    """Twelve nodes in units of four; with one taken, the unit has one pair and one node left over."""
+    (wide,) = seat(cluster, [pool(6, 16)])
+    assert [one.nodes for one in wide] == [(i, i + 1) for i in range(0, 12, 2)]
+    assert [port.group for port in wide[0].ports] == [0] * 16
+    _, wide = seat(cluster, [pool(1, 4), pool(5, 16)])
+    assert [one.nodes for one in wide] == [(1, 2), (4, 5), (6, 7), (8, 9), (10, 11)]
+
+
+def test_only_where_units_have_none_left_do_they_share_a_replica(cluster):
+    _, wide = seat(cluster, [pool(2, 8, "nodes 0,4"), pool(5, 16)])
+    assert [one.nodes for one in wide] == [(1, 2), (5, 6), (8, 9), (10, 11), (3, 7)]
+    assert seat(cluster, [pool(2, 8, "nodes 0,4"), pool(6, 16)]) == NoRoom(1, 5, 6)
+
+
+def test_racks_are_taken_whole_too(racks):
+    (wide,) = seat(racks, [pool(2, 144, "spread")])
+    assert [(one.nodes[0], one.nodes[-1], len(one.nodes)) for one in wide] == [
+        (0, 35, 36),
+        (1008 // 2, 539, 36),
+    ]
+    assert len(wide[0].ports) == 144
+
+
+def test_wide_replicas_on_listed_nodes_begin_with_the_first_of_them(cluster):
+    (wide,) = seat(cluster, [pool(2, 16, "nodes 6-7,1-2")])
+    assert [one.nodes for one in wide] == [(6, 7), (1, 2)]
+    assert seat(cluster, [pool(2, 16, "nodes 1-3")]) == NoRoom(0, 1, 2)
+
+
+def test_nodes_of_a_rack_that_are_not_listed_do_not_part_a_replica(racks):
+    (wide,) = seat(racks, [pool(3, 8, "nodes 3-9")])
+    assert [one.nodes for one in wide] == [(3, 4), (5, 6), (7, 8)]
+
+
+@pytest.mark.parametrize("tp", [1, 2, 4, 8, 16, 24, 32])
+def test_parts_of_a_node_and_whole_nodes_fit(cluster, tp):
+    assert misfit(cluster, pool(1, tp)) is None
+
+
+@pytest.mark.parametrize("tp", [1, 2, 4, 8, 12, 16, 72, 144])
+def test_parts_of_a_tray_and_trays_of_a_rack_fit(racks, tp):
+    assert misfit(racks, pool(1, tp)) is None
+
+
+@pytest.mark.parametrize(
+    ("where", "tp", "problem", "hint"),
+    [
+        ("cluster", 6, "6 GPUs are neither an equal part of the 8 of a node nor whole nodes", "use 4 or 8"),
+        (
+            "cluster",
+            12,
+            "12 GPUs are neither an equal part of the 8 of a node nor whole nodes",
+            "use 8 or 16",
+        ),
+        ("racks", 6, "6 GPUs are neither an equal part of the 4 of a node nor whole nodes", "use 4 or 8"),
+        ("racks", 96, "96 GPUs are not whole NVLink domains of 72", "use 72 or 144"),
+    ],
+)
+def test_other_numbers_of_gpus_are_refused_with_the_nearest(where, tp, problem, hint, request):
+    assert misfit(request.getfixturevalue(where), pool(1, tp)) == ("tp", problem, hint)
+
+
+def test_a_replica_of_several_domains_has_no_places_in_one(cluster):
+    found = misfit(cluster, pool(1, 16, "per-domain 1:1"))
+    assert found == ("place", "a replica of 16 GPUs takes 2 NVLink domains of 8", "write place: packed")
