@@ -135,6 +135,46 @@ def new(
     start_study(folder)
 
 
+@app.command()
+def calibrate(  # noqa: PLR0913, PLR0917 - one parameter an option
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Device file to write; must not be there yet.")
+    ] = Path("device.yaml"),
+    model: Annotated[
+        str, typer.Option("--model", metavar="NAME", help="Whose steps to measure; see sim list models.")
+    ] = "llama-3.1-8b",
+    gpu: Annotated[
+        str | None, typer.Option("--gpu", metavar="NAME", help="What the catalogue calls this GPU.")
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option("--only", metavar="LIST", help="Of steps,gemm,attention,copies,all-reduce."),
+    ] = None,
+    precision: Annotated[
+        str | None, typer.Option("--precision", metavar="LIST", help="Of bf16,fp8; else both.")
+    ] = None,
+    limit: Annotated[
+        str, typer.Option("--limit", metavar="TIME", help="Stop after this long, such as `6 min`.")
+    ] = "1 h",
+    source: Annotated[
+        str, typer.Option("--source", metavar="TEXT", help="Who measures, for the file.")
+    ] = "own measurement",
+    licence: Annotated[
+        str, typer.Option("--licence", metavar="TEXT", help="Under which the numbers may be used.")
+    ] = "not stated",
+    quick: Annotated[bool, typer.Option("--quick", help="A few cases of each kind.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be measured; needs no GPU.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Measure the GPU of this machine, and write a device file that scenarios can name."""
+    from sim.cli.calibrate import Order, calibrate  # noqa: PLC0415 - slow to import
+
+    order = Order(out, model, gpu, only, precision, limit, source, licence, quick, dry_run)
+    raise typer.Exit(calibrate(order))
+
+
 @trace_app.command("info")
 def trace_info(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Trace file, or the name of a known trace.")],

@@ -6,6 +6,7 @@ of keys in the file it came from.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
@@ -48,8 +49,37 @@ for kind in (bool, int, float):
     Writer.add_representer(kind, write_number)
 
 
-def dump(form: Form, relative_to: Path | str) -> str:
-    """The YAML text of a form, as it would be written in a file in the folder `relative_to`."""
+class RowWriter(Writer):
+    """Writes the items of a list one a line, unless they hold further mappings."""
+
+    def represent_sequence(
+        self, tag: str, sequence: Iterable[object], flow_style: bool | None = None
+    ) -> yaml.SequenceNode:
+        """A list whose items are rows."""
+        node = super().represent_sequence(tag, sequence, flow_style)
+        for item in node.value:
+            if isinstance(item, yaml.MappingNode) and not any(map(holds_mappings, values_of(item))):
+                item.flow_style = True
+        return node
+
+
+def values_of(node: yaml.Node) -> list[yaml.Node]:
+    """The nodes directly below a node, without keys."""
+    return [value for _, value in node.value] if isinstance(node, yaml.MappingNode) else list(node.value)
+
+
+def holds_mappings(node: yaml.Node) -> bool:
+    """Whether a node is a mapping, or a list with one in it."""
+    is_list = isinstance(node, yaml.SequenceNode)
+    return isinstance(node, yaml.MappingNode) or (is_list and any(map(holds_mappings, node.value)))
+
+
+def dump(form: Form, relative_to: Path | str, in_rows: bool = False) -> str:
+    """The YAML text of a form, as it would be written in a file in the folder `relative_to`.
+
+    `in_rows` puts each item of a list on one line, for tables.
+    """
     folder = Path(relative_to).resolve()
     values = form.model_dump(exclude_none=True, context={"relative_to": folder})
-    return yaml.dump(values, Dumper=Writer, sort_keys=False, allow_unicode=True, width=10**6)
+    writer = RowWriter if in_rows else Writer
+    return yaml.dump(values, Dumper=writer, sort_keys=False, allow_unicode=True, width=10**6)

@@ -41,11 +41,11 @@ def test_help_lists_the_verbs_and_no_noise():
         for line in found.stdout.split("Commands:\n")[1].splitlines()
         if line.startswith("  ") and line.strip()
     ]
-    assert verbs[:6] == ["run", "check", "list", "schema", "new", "trace"]
+    assert verbs[:7] == ["run", "check", "list", "schema", "new", "calibrate", "trace"]
     assert "--install-completion" not in found.stdout
 
 
-@pytest.mark.parametrize("verb", ["run", "check", "list", "schema", "new"])
+@pytest.mark.parametrize("verb", ["run", "check", "list", "schema", "new", "calibrate"])
 def test_every_verb_explains_itself(verb):
     found = command(verb, "--help")
     assert (found.returncode, found.stderr) == (0, "")
