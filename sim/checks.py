@@ -122,8 +122,8 @@ def unmeasured_collectives(resolved: Resolved) -> Iterator[Doubt]:
             inside = collective(load_catalog(), link, gpus).curve()(size)
             yield (
                 path,
-                f"{placement.shard.tp} GPUs are in {together.wire.domains} NVLink domains: an all-reduce of "
-                f"{show(size, 'size')} takes {show(round(together.curve()(size)), 'time')}, not "
+                f"{placement.shard.tp} GPUs are in {together.wire.domains} NVLink domains: an all-reduce "
+                f"for {DECODE_BATCH} tokens takes {show(round(together.curve()(size)), 'time')}, not "
                 f"{show(round(inside), 'time')} as in one of them",
                 f"tp {gpus} stays inside" if gpus > 1 else "tp 1 needs none",
             )
