@@ -19,7 +19,7 @@ MS, S = parts.MS, parts.S
 def run_of(requests, slo=(), segments=None, **outcome):
     """A run of hand-made requests: dicts of what differs from one that did nothing."""
     base = dict.fromkeys(REQUEST_COLUMNS, 0) | {"measured": 1}
-    base |= dict.fromkeys(("first_token_ps", "second_token_ps", "finished_ps"), -1)
+    base |= dict.fromkeys(("first_token_ps", "second_token_ps", "finished_ps", "transfer_link"), -1)
     rows = [base | {"request_id": i} | request for i, request in enumerate(requests)]
     sink = MemorySink()
     if rows:
