@@ -121,10 +121,9 @@ def _handoffs(transfers: dict[str, Any]) -> Iterator[Line]:
     kind, link = slowest["kinds"][0], slowest["links"][0]
     p99, shared = words.seconds(transfers["p99_s"]), words.seconds(slowest["waited_mean_s"])
     cost = f"{p99} p99, where sharing took {shared}"
-    share = f"{words.percent(kind['fraction'])} of these by {words.link_kind(kind['kind'])}"
-    most = f"most often {link['name']} ({words.percent(link['fraction'])})"
-    yield [(f"  {'':<10} {cost}", "")]
-    yield [(f"  {'':<10} held back {share}, {most}", "dim")]
+    share = f"held back {words.percent(kind['fraction'])} of these by {words.link_kind(kind['kind'])}"
+    most = f"most often by {link['name']} ({words.percent(link['fraction'])})"
+    yield from ([(f"  {'':<10} {text}", style)] for text, style in ((cost, ""), (share, "dim"), (most, "dim")))
 
 
 def _doubts(doubts: Iterable[Advice]) -> Iterator[Line]:
