@@ -204,7 +204,7 @@ FAULTS = {
         "from sim.clock import Clock\nfrom sim.kvpool import hbm\n",
         "2: sim.network.flows must not import sim.kvpool",
     ),
-    "kvpool/hbm.py": ("from . import tree\n", "1: sim.kvpool.hbm must not import by a relative path"),
+    "kvpool/cache.py": ("from . import tree\n", "1: sim.kvpool.cache must not import by a relative path"),
     "timing/curve.py": ("import scipy\n", "1: sim.timing.curve must not import scipy"),
     "tables/__init__.py": ("import sim.results\n", "1: sim.tables must not import sim.results"),
     "workload/trace.py": ("print('hello')\n", "1: sim.workload.trace must not print"),

@@ -5,6 +5,7 @@ prefix-closed (whoever holds a block holds all blocks before it). So blocks form
 unbranched: a *stretch* is a run of blocks that follow one another and have always been touched together.
 A prompt of hundreds of blocks crosses a few stretches, and whatever is done for it costs as many steps.
 Where a prompt leaves a stretch in its middle, or touches only its beginning, the stretch is split.
+A stretch keeps the prompt that it came from, so the whole way down to it can be told.
 
 A holder of a stretch holds a number of its leading blocks, all of them or (when its tail was evicted)
 fewer, and has them in its own order of touch: a linked list of `Holding`s, the oldest first.
@@ -12,18 +13,19 @@ fewer, and has them in its own order of touch: a linked list of `Holding`s, the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 
 class Holding:
-    """What one cache holds of a stretch: its first `held` blocks, last touched at `touch`."""
+    """What one cache holds of a stretch: its first `held` blocks, last touched at `touch`, `count` times."""
 
-    __slots__ = ("held", "newer", "older", "stretch", "touch")
+    __slots__ = ("count", "held", "newer", "older", "stretch", "touch")
 
     def __init__(self, stretch: Stretch | None, held: int, touch: int) -> None:
         self.stretch = stretch
         self.held = held
         self.touch = touch
+        self.count = 0
         self.older = self
         self.newer = self
 
@@ -40,18 +42,20 @@ class Holding:
 
 
 class Stretch:
-    """A run of blocks, `start` blocks deep, and who holds how much of it.
+    """A run of `length` blocks, `start` blocks deep in the prompt `source`, and who holds how much of it.
 
-    `shortened` counts the holders that hold less than all of it.
+    `shortened` counts the holders that hold less than all of it, `reads` how often it was read.
     """
 
-    __slots__ = ("blocks", "holders", "shortened", "start")
+    __slots__ = ("holders", "length", "reads", "shortened", "source", "start")
 
-    def __init__(self, start: int, blocks: Sequence[int]) -> None:
+    def __init__(self, source: Sequence[int], start: int, length: int) -> None:
+        self.source = source
         self.start = start
-        self.blocks = blocks
+        self.length = length
         self.holders: dict[int, Holding] = {}
         self.shortened = 0
+        self.reads = 0
 
 
 class Match:
@@ -79,16 +83,20 @@ class Match:
         for stretch in reversed(self.path):
             holding = stretch.holders.get(cache)
             if holding is not None:
-                inside = self.reach if stretch is self.path[-1] else len(stretch.blocks)
+                inside = self.reach if stretch is self.path[-1] else stretch.length
                 return stretch.start + min(holding.held, inside)
         return 0
 
 
 class PrefixTree:
-    """All stretches that somebody holds, by their first block."""
+    """All stretches that somebody holds, by their first block.
+
+    `when_split[cache]`, if there is one, is told of both parts of a holding that was split.
+    """
 
     def __init__(self) -> None:
         self._by_first: dict[int, Stretch] = {}
+        self.when_split: dict[int, Callable[[Holding, Holding], None]] = {}
 
     def __len__(self) -> int:
         """Stretches in the tree."""
@@ -103,12 +111,12 @@ class PrefixTree:
             if stretch is None:
                 break
             path.append(stretch)
-            own = stretch.blocks
-            reach = min(len(own), end - at)
-            if own[reach - 1] != blocks[at + reach - 1]:
-                reach = _common(own, blocks, at, reach)
+            own, start = stretch.source, stretch.start
+            reach = min(stretch.length, end - at)
+            if own[start + reach - 1] != blocks[at + reach - 1]:
+                reach = _common(own[start : start + reach], blocks[at : at + reach])
             at += reach
-            if reach < len(own):
+            if reach < stretch.length:
                 break
         return Match(path, reach)
 
@@ -120,9 +128,9 @@ class PrefixTree:
         path = list(match.path)
         at = path[-1].start + match.reach if path else 0
         if at < len(blocks):
-            if path and match.reach < len(path[-1].blocks):
+            if path and match.reach < path[-1].length:
                 self.split(path[-1], match.reach)
-            fresh = Stretch(at, blocks[at:])
+            fresh = Stretch(blocks, at, len(blocks) - at)
             self._by_first[blocks[at]] = fresh
             path.append(fresh)
         return path
@@ -132,27 +140,35 @@ class PrefixTree:
 
         In the order of touch of each holder the second part is the next older of the first.
         """
-        lower = Stretch(stretch.start + at, stretch.blocks[at:])
-        length = len(stretch.blocks) - at
-        stretch.blocks = stretch.blocks[:at]
+        length = stretch.length - at
+        lower = Stretch(stretch.source, stretch.start + at, length)
+        lower.reads = stretch.reads
+        stretch.length = at
         stretch.shortened = 0
         for cache, holding in stretch.holders.items():
             beyond = holding.held - at
             if beyond > 0:
                 below = lower.holders[cache] = Holding(lower, beyond, holding.touch)
+                below.count = holding.count
                 below.insert_before(holding)
                 lower.shortened += beyond < length
                 holding.held = at
+                if self.when_split and cache in self.when_split:
+                    self.when_split[cache](holding, below)
             else:
                 stretch.shortened += beyond < 0
         if lower.holders:
-            self._by_first[lower.blocks[0]] = lower
+            self._by_first[lower.source[lower.start]] = lower
+
+    def stretches(self) -> Collection[Stretch]:
+        """All stretches, in no order that means anything."""
+        return self._by_first.values()
 
     def shorten(self, holding: Holding, cache: int, blocks: int) -> None:
         """Take the last `blocks` blocks of a holding away; nobody's stretches leave the tree."""
         stretch = holding.stretch
         assert stretch is not None
-        if holding.held == len(stretch.blocks):
+        if holding.held == stretch.length:
             stretch.shortened += 1
         holding.held -= blocks
         if not holding.held:
@@ -160,15 +176,15 @@ class PrefixTree:
             holding.unlink()
             del stretch.holders[cache]
             if not stretch.holders:
-                del self._by_first[stretch.blocks[0]]
+                del self._by_first[stretch.source[stretch.start]]
 
 
-def _common(own: Sequence[int], blocks: Sequence[int], at: int, most: int) -> int:
-    """How many leading blocks a stretch shares with a prompt from `at` on: at least one, not `most`."""
-    low, high = 1, most - 1
+def _common(own: Sequence[int], blocks: Sequence[int]) -> int:
+    """How many leading blocks two runs share that begin alike and end differently."""
+    low, high = 1, len(blocks) - 1
     while low < high:
         middle = (low + high + 1) // 2
-        if own[middle - 1] == blocks[at + middle - 1]:
+        if own[middle - 1] == blocks[middle - 1]:
             low = middle
         else:
             high = middle - 1

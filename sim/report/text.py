@@ -123,7 +123,9 @@ def _handoffs(transfers: dict[str, Any]) -> Iterator[Line]:
     cost = f"{p99} p99, where sharing took {shared}"
     share = f"held back {words.percent(kind['fraction'])} of these by {words.link_kind(kind['kind'])}"
     most = f"most often by {link['name']} ({words.percent(link['fraction'])})"
-    yield from ([(f"  {'':<10} {text}", style)] for text, style in ((cost, ""), (share, "dim"), (most, "dim")))
+    yield from (
+        [(f"  {'':<10} {text}", style)] for text, style in ((cost, ""), (share, "dim"), (most, "dim"))
+    )
 
 
 def _doubts(doubts: Iterable[Advice]) -> Iterator[Line]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sim.kvpool.hbm import Lease
+from sim.kvpool.cache import Lease
 from sim.tables.schema import NOT_YET, PHASES, STATUSES
 from sim.workload.request import Request
 

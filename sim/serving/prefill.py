@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator
 from simpy import Event
 
 from sim.clock import TIMER, Clock, Errand, Moment
-from sim.kvpool.hbm import HbmCache
+from sim.kvpool.cache import Cache
 from sim.kvpool.tree import PrefixTree
 from sim.serving.background import Background
 from sim.serving.job import Job
@@ -42,7 +42,7 @@ class PrefillPool:
         self.choose = router[plan.router.policy]()
         self.capacity_blocks = self.plan.kv_tokens // plan.block_tokens
         self.replicas = [
-            PrefillReplica(self, number, seat, HbmCache(self.capacity_blocks, self.tree, number))
+            PrefillReplica(self, number, seat, Cache(self.capacity_blocks, self.tree, number))
             for number, seat in enumerate(self.plan.seats)
         ]
 
@@ -89,7 +89,7 @@ class PrefillReplica:
         "tokens",
     )
 
-    def __init__(self, pool: PrefillPool, number: int, seat: Seat, memory: HbmCache) -> None:
+    def __init__(self, pool: PrefillPool, number: int, seat: Seat, memory: Cache) -> None:
         self.pool = pool
         self.clock = pool.clock
         self.number = number

@@ -6,7 +6,7 @@ import pytest
 from models.play import plan, play, pool, seat
 from models.wires import OwnWires
 
-from sim.kvpool.hbm import HbmCache
+from sim.kvpool.cache import Cache
 from sim.kvpool.tree import PrefixTree
 from sim.serving.loads import Loads
 from sim.serving.plan import RouterPlan
@@ -21,7 +21,7 @@ def choices(name, seed, replicas):
     """What a fresh chooser answers over a random history of loads and caches."""
     dice = Random(seed)
     chooser, loads, tree = router[name](), Loads(replicas), PrefixTree()
-    caches = [HbmCache(30, tree, replica) for replica in range(replicas)]
+    caches = [Cache(30, tree, replica) for replica in range(replicas)]
     view = View(replicas, loads, BLOCK, dice.choice((0.0, 0.5, 1.0, 3.0)))
     prompts = [tuple(range(start, start + dice.randint(1, 8))) for start in (0, 0, 0, 10, 20, 20)]
     out, answers = [], []

@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from sim.kvpool.hbm import HbmCache
+from sim.kvpool.cache import Cache
 from sim.kvpool.tree import PrefixTree
 from sim.workload.errors import TraceError
 from sim.workload.library import find_trace
@@ -38,7 +38,7 @@ def trace(request):
 
 def hit_rate(prompts, capacity):
     """Share of blocks that are found, one prompt after the other."""
-    cache = HbmCache(capacity, PrefixTree(), 0)
+    cache = Cache(capacity, PrefixTree(), 0)
     hits = 0
     for blocks in prompts:
         head = blocks[:capacity]

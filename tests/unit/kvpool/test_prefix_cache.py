@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from models.cache import NaiveCache, longest_prefix
 
-from sim.kvpool.hbm import HbmCache
+from sim.kvpool.cache import Cache
 from sim.kvpool.tree import PrefixTree
 
 
@@ -14,7 +14,7 @@ class Twins:
 
     def __init__(self, *capacities):
         self.tree = PrefixTree()
-        self.caches = [HbmCache(capacity, self.tree, i) for i, capacity in enumerate(capacities)]
+        self.caches = [Cache(capacity, self.tree, i) for i, capacity in enumerate(capacities)]
         self.naive = [NaiveCache(capacity) for capacity in capacities]
         self.computing = []
         self.computed = []
@@ -141,7 +141,7 @@ def test_the_histories_have_what_is_hard():
 
 
 def test_the_tail_of_the_oldest_prompt_goes_first():
-    cache = HbmCache(6, PrefixTree(), 0)
+    cache = Cache(6, PrefixTree(), 0)
     cache.keep((1, 2, 3))
     cache.keep((1, 4, 5))
     assert list(cache.contents()) == [3, 2, 5, 4, 1]
@@ -151,7 +151,7 @@ def test_the_tail_of_the_oldest_prompt_goes_first():
 
 
 def test_blocks_of_a_prompt_in_memory_are_not_evicted():
-    cache = HbmCache(5, PrefixTree(), 0)
+    cache = Cache(5, PrefixTree(), 0)
     cache.keep((1, 2))
     lease = cache.admit((1, 2, 3), 3)
     assert (lease.hits, cache.claimed, cache.cached, cache.free) == (2, 1, 2, 2)
@@ -164,7 +164,7 @@ def test_blocks_of_a_prompt_in_memory_are_not_evicted():
 
 
 def test_a_prompt_computed_twice_at_once_is_cached_once():
-    cache = HbmCache(10, PrefixTree(), 0)
+    cache = Cache(10, PrefixTree(), 0)
     first, second = cache.admit((1, 2, 3), 3), cache.admit((1, 2, 3), 3)
     assert (second.hits, cache.claimed, cache.free) == (0, 6, 4)
     cache.publish(first)
@@ -173,7 +173,7 @@ def test_a_prompt_computed_twice_at_once_is_cached_once():
 
 
 def test_memory_without_block_ids_comes_back_when_released():
-    cache = HbmCache(10, PrefixTree(), 0)
+    cache = Cache(10, PrefixTree(), 0)
     lease = cache.admit((), 4)
     cache.publish(lease)
     assert (cache.free, cache.claimed, cache.cached) == (6, 4, 0)
@@ -182,7 +182,7 @@ def test_memory_without_block_ids_comes_back_when_released():
 
 
 def test_a_prompt_larger_than_the_memory_is_not_taken():
-    cache = HbmCache(2, PrefixTree(), 0)
+    cache = Cache(2, PrefixTree(), 0)
     assert cache.admit((1, 2, 3), 3) is None
     cache.keep((1, 2, 3))
     assert (cache.free, cache.cached) == (2, 0)

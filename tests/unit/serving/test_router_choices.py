@@ -3,7 +3,7 @@
 import pytest
 from models.routing import NaivePool
 
-from sim.kvpool.hbm import HbmCache
+from sim.kvpool.cache import Cache
 from sim.kvpool.tree import PrefixTree
 from sim.serving.loads import Loads
 from sim.serving.routers import HOLDERS_LOOKED_AT, View, router
@@ -21,7 +21,7 @@ class Pool:
             if outstanding:
                 self.loads.choose(replica, outstanding)
         self.tree = PrefixTree()
-        self.caches = [HbmCache(1000, self.tree, replica) for replica in range(len(tokens))]
+        self.caches = [Cache(1000, self.tree, replica) for replica in range(len(tokens))]
         for replica, blocks in cached:
             self.caches[replica].keep(blocks)
         self.view = View(len(tokens), self.loads, block_tokens, load_weight)

@@ -1,29 +1,42 @@
-"""The KV memory of a prefill replica: blocks in use, and blocks kept because they may be wanted again.
+"""A memory of KV blocks: those in use, and those kept because they may be wanted again.
 
-Model: memory is counted in whole KV blocks. A prompt takes all its blocks when it is admitted: those cached
-already are held for it, the others claimed. When it has been computed its blocks are cached for
-others too; when its KV has been handed over they are no longer held, and stay until the room is
-needed. Eviction takes the block touched longest ago that no prompt holds. Blocks are touched when a prompt
-is admitted and when it has been computed, deepest first, so a block is never older than those that follow
-it, and the cache stays prefix-closed.
+Model: memory is counted in whole KV blocks. Who brings blocks takes room for all of them first: those cached
+already are held for it, the others claimed. When their bytes are there they are cached for others too, and
+held until it lets go; they stay until the room is needed. In a replica's HBM it is a prompt that
+takes its blocks when it is admitted; in host memory and on NVMe it is a write to them. A reader holds
+blocks as long as it reads. Eviction takes the block touched longest ago that nobody holds. Blocks are
+touched when they are taken and when their bytes are there, deepest first, so a block is never older than
+those that follow it, and the cache stays prefix-closed.
 Ignores: the unused end of a last, partial block. Two prompts that compute an equal new block at the same
 time count it once from the moment one of them is done, as engines that hash finished blocks do.
 
-Whether a block is held is not written down block by block: blocks touched before the oldest prompt in memory
-was admitted are certainly not held, and only when eviction gets that far are the held ones listed.
+Whether a block is held is not written down block by block: blocks touched before the oldest lease was taken
+are certainly not held, and only when eviction gets that far are the held ones listed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from sim.kvpool.tree import Holding, PrefixTree, Stretch
 
 
-class Lease:
-    """The `count` blocks that one prompt takes; the first `hits` were cached, the first `length` are now."""
+class Run(NamedTuple):
+    """Blocks from number `start` up to `end` of the prompt `source`."""
 
-    __slots__ = ("blocks", "count", "hits", "length", "touch")
+    source: Sequence[int]
+    start: int
+    end: int
+
+
+class Lease:
+    """The `count` blocks that somebody takes; the first `hits` were cached, the first `length` are now.
+
+    `lost` says that the memory has lost everything since.
+    """
+
+    __slots__ = ("blocks", "count", "hits", "length", "lost", "touch")
 
     def __init__(self, blocks: Sequence[int], count: int, hits: int, touch: int) -> None:
         self.blocks = blocks
@@ -31,12 +44,13 @@ class Lease:
         self.hits = hits
         self.length = hits
         self.touch = touch
+        self.lost = False
 
 
-class HbmCache:
-    """KV blocks of one replica: `free`, `claimed` for prompts being computed, and `cached` ones.
+class Cache:
+    """KV blocks of one place: `free`, `claimed` for bytes on their way, and `cached` ones.
 
-    `number` is that of the replica in the tree it shares with the others of its pool.
+    `number` is that of the place in the tree it shares with others. `evicted`, if set, is told what goes.
     """
 
     __slots__ = (
@@ -47,6 +61,7 @@ class HbmCache:
         "cached",
         "capacity",
         "claimed",
+        "evicted",
         "free",
         "number",
         "tree",
@@ -63,6 +78,7 @@ class HbmCache:
         self._leases: dict[Lease, None] = {}  # the oldest first
         self._held = 0  # at least as many as prompts hold: a block is counted for each lease
         self._touch = 0
+        self.evicted: Callable[[Run], None] | None = None
 
     def hits(self, blocks: Sequence[int]) -> int:
         """How many leading blocks of a prompt are here and computed."""
@@ -72,7 +88,8 @@ class HbmCache:
         """Every cached block, the oldest first."""
         holding = self._order.newer
         while holding.stretch is not None:
-            yield from reversed(holding.stretch.blocks[: holding.held])
+            run = _run(holding, holding.held)
+            yield from reversed(run.source[run.start : run.end])
             holding = holding.newer
 
     def admit(self, blocks: Sequence[int], count: int) -> Lease | None:
@@ -101,11 +118,14 @@ class HbmCache:
         blocks = lease.blocks
         if not blocks:
             return
+        if lease.lost:
+            self._unclaim(len(blocks) - lease.hits)
+            return
         self._touch += 1
         match = self.tree.match(blocks)
         path = self.tree.grow(blocks, match)
         for stretch in path:
-            length = len(stretch.blocks)
+            length = stretch.length
             if stretch.start + length <= lease.hits:
                 continue  # held since it was admitted, hence here
             reach = min(length, len(blocks) - stretch.start)
@@ -119,8 +139,7 @@ class HbmCache:
                 stretch.shortened -= reach == length
                 holding.held = reach
         self._touch_first(path, len(blocks))
-        self.free += len(blocks) - lease.hits
-        self.claimed -= len(blocks) - lease.hits
+        self._unclaim(len(blocks) - lease.hits)
         self._held += len(blocks) - lease.length
         lease.length = len(blocks)
 
@@ -128,9 +147,28 @@ class HbmCache:
         """The KV has been handed over: its blocks are no longer held; those without an id are free."""
         del self._leases[lease]
         self._held -= lease.length
-        nameless = lease.count - len(lease.blocks)
-        self.claimed -= nameless
-        self.free += nameless
+        self._unclaim(lease.count - len(lease.blocks))
+
+    def hold(self, blocks: Sequence[int], length: int) -> Lease:
+        """Keep the first `length` blocks of a prompt, which are here, from being evicted: they are read."""
+        self._touch += 1
+        lease = Lease(blocks[:length], length, length, self._touch)
+        self._leases[lease] = None
+        self._held += length
+        self._touch_first(self.tree.match(lease.blocks).path, length)
+        return lease
+
+    def lose(self) -> None:
+        """Lose everything that is cached, held or not; what is on its way still arrives."""
+        while self._order.newer.stretch is not None:
+            oldest = self._order.newer
+            self.tree.shorten(oldest, self.number, oldest.held)
+        self.free += self.cached
+        self.cached = 0
+        for lease in self._leases:
+            self._held -= lease.length
+            lease.length = 0
+            lease.lost = True
 
     def keep(self, blocks: Sequence[int]) -> None:
         """Put the blocks of a prompt straight into the cache, as if it had come and gone."""
@@ -138,6 +176,15 @@ class HbmCache:
         if lease is not None:
             self.publish(lease)
             self.release(lease)
+
+    def abandon(self, lease: Lease) -> None:
+        """The bytes will not come: what was claimed for them is free, what was here stays."""
+        self._unclaim(len(lease.blocks) - lease.hits)
+        self.release(lease)
+
+    def _unclaim(self, blocks: int) -> None:
+        self.claimed -= blocks
+        self.free += blocks
 
     def _touch_first(self, path: Sequence[Stretch], length: int) -> None:
         """Touch the first `length` blocks of a prompt, which are all here, deepest first."""
@@ -178,7 +225,7 @@ class HbmCache:
         while short and oldest.touch < safe_before:
             gone = min(short, oldest.held)
             following = oldest.newer
-            self.tree.shorten(oldest, self.number, gone)
+            self._drop(oldest, gone)
             short -= gone
             oldest = following
         if short:
@@ -191,9 +238,25 @@ class HbmCache:
             stretch, following = oldest.stretch, oldest.newer
             assert stretch is not None
             gone = 0
-            while gone < min(short, oldest.held) and stretch.blocks[oldest.held - gone - 1] not in held:
+            source, end = stretch.source, stretch.start + oldest.held
+            while gone < min(short, oldest.held) and source[end - gone - 1] not in held:
                 gone += 1
             if gone:
-                self.tree.shorten(oldest, self.number, gone)
+                self._drop(oldest, gone)
             short -= gone
             oldest = following
+
+    def _drop(self, holding: Holding, blocks: int) -> None:
+        """Take the last `blocks` blocks of a holding away."""
+        gone = _run(holding, blocks)
+        self.tree.shorten(holding, self.number, blocks)
+        if self.evicted is not None:
+            self.evicted(gone)
+
+
+def _run(holding: Holding, blocks: int) -> Run:
+    """The last `blocks` blocks of a holding."""
+    stretch = holding.stretch
+    assert stretch is not None
+    end = stretch.start + holding.held
+    return Run(stretch.source, end - blocks, end)
