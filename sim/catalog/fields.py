@@ -186,11 +186,12 @@ class Fields:
         if not isinstance(node, yaml.MappingNode):
             hint = f"write `{key}: {{value: ..., source: ..., verified: ...}}`"
             raise self.error(node, key, "a value without a source", hint)
-        leaf = self._read_leaf(node, key)
+        leaf = self.leaf_of(node, key)
         self.provenance[f"{self.path}{key}"] = leaf
         return leaf
 
-    def _read_leaf(self, node: yaml.MappingNode, key: str) -> Leaf:
+    def leaf_of(self, node: yaml.MappingNode, key: str) -> Leaf:
+        """Read a value with its source from a node."""
         parts = {name.value: value for name, value in node.value}
         for name, _ in node.value:
             if name.value not in LEAF_KEYS:

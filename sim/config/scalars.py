@@ -40,7 +40,7 @@ def resolve(text: str) -> Scalar:
 
 def number(text: str) -> int | float:
     """The value of a number; whole without a point, or with an exponent that takes it away."""
-    if len(text) > LONGEST_NUMBER or abs(Decimal(text)) > 10**300:
+    if len(text) > LONGEST_NUMBER or abs(Decimal(text)) > 10**308:
         raise ValueProblem("the number is out of range", "write fewer digits, or put it in quotes for text")
     if WHOLE.fullmatch(text):
         return int(text)

@@ -81,10 +81,18 @@ def _check_split(shard: Shard, node: Node, span: Span | None) -> None:
     model, tp = shard.model, shard.tp
     assert span is None or span.tp == tp
     if span is None and tp > node.gpus:
+        has = f"its {node.gpus} GPUs" if node.gpus > 1 else "its one GPU"
         raise UnsupportedError(
-            f"tp {tp} on {node.title} with its {node.gpus} GPUs", f"tp {node.gpus} or less"
+            f"tp {tp} on {node.title} with {has}", f"tp {node.gpus} or less" if node.gpus > 1 else "tp 1"
         )
-    if model.heads % tp or model.intermediate % tp:
-        raise UnsupportedError(
-            f"tp {tp} does not divide the {model.heads} heads of {model.title}", "a power of two"
-        )
+    for number, what in model.splits:
+        if number % tp:
+            raise UnsupportedError(
+                f"tp {tp} does not divide the {number:,} {what} of {model.title}", _nearest(model, tp)
+            )
+
+
+def _nearest(model: Model, tp: int) -> str:
+    """The largest smaller number of GPUs that a model can be split over."""
+    fits = [size for size in range(1, tp) if all(number % size == 0 for number, _ in model.splits)]
+    return f"tp {fits[-1]}"

@@ -1,10 +1,11 @@
 """Times of a replica from a roofline of its model's operators, compiled to a few coefficients.
 
-Model: prefill = host + max(launching, layers + attention + LM head of one token per prompt). Attention of a
-prompt with n new and c cached tokens takes 4 x heads x head_dim x (n c + n (n + 1) / 2) FLOP a layer, or the
-time to read its KV if that is longer. A decode step = host + operators at the batch size + a fixed time per
-sequence and KV head + reading the KV of all tokens of context. Source: see sim.timing.operators.
-Ignores: see there; also jitter, warm-up, and prefills that run while their KV leaves.
+Model: prefill = host + max(launching, layers + attention + LM head of one token per prompt). A decode step =
+host + operators at the batch size + a fixed time per sequence, KV head and layer + attention, of which what
+grows with context is linear in it. Attention: sim.timing.attention; operators: sim.timing.operators. Layers
+that look back a limited number of tokens are charged for a full window in each decode step, and for half a
+chunk, the mean over a chunk: `step_ps` gives the exact time of a batch whose contexts are known. Ignores: see
+there; also jitter, warm-up, and prefills that run while their KV leaves.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
+from sim.catalog.reach import FULL, Reach
 from sim.timing import operators
-from sim.timing.operators import ACTIVATION_BYTES, PS, Rates
+from sim.timing.attention import Core, cores
 from sim.timing.placement import Placement
+from sim.timing.rates import PS, Rates
 from sim.timing.timing import Chunk, DecodeTable
 
 
@@ -25,17 +28,15 @@ class Roofline:
         self.placement = placement
         self.rates = rates = Rates.of(placement)
         shard, engine = placement.shard, placement.engine
-        model = shard.model
-        layers = model.layers
-        self._tokens = operators.layer(placement, rates).times(layers) + operators.embedding(placement, rates)
+        groups = shard.model.groups
+        self._prefill_tokens, self._step_tokens = operators.stacks(placement, rates)
         self._prompts = operators.head(placement, rates)
         self._host_ps = engine.prefill_host_time_ps
-        self._launch_ps = engine.prefill_launch_time_ps * layers
-        self._kernels_ps = rates.kernel_ps * layers
-        vector = model.heads // shard.tp * model.head_dim
-        self._pair_ps = 4 * vector * layers / rates.attention_flops * PS
-        self._kv_ps = shard.kv_bytes_per_token_per_gpu / rates.attention_bytes * PS
-        self._query_ps = 2 * vector * ACTIVATION_BYTES * layers / rates.attention_bytes * PS
+        self._launch_ps = engine.prefill_launch_time_ps * shard.model.layers
+        found = [cores(rates, shard, layer, count) for layer, count in groups]
+        self._cores = [core for core in found if core is not None]
+        # Most models are alike in all layers and look back at everything: their sums are taken in one pass.
+        self._only = self._cores[0] if len(self._cores) == 1 and _is_plain(self._cores[0]) else None
 
     def prefill_ps(self, chunks: Sequence[Chunk]) -> int:
         """Duration of one prefill batch of (new, cached) tokens."""
@@ -44,10 +45,11 @@ class Roofline:
             tokens += new
             context += new + cached
             doubled_pairs += new * (2 * cached + new + 1)
-        compute = self._pair_ps * doubled_pairs / 2
-        memory = self._kv_ps * context + self._query_ps * tokens
-        attention = self._kernels_ps + (compute if compute > memory else memory)
-        busy = self._tokens(tokens) + attention + self._prompts(len(chunks))
+        if self._only is not None:
+            attention = self._only.batch_ps(tokens, context, doubled_pairs)
+        else:
+            attention = sum(core.prefill_ps(chunks) for core in self._cores)
+        busy = self._prefill_tokens(tokens) + attention + self._prompts(len(chunks))
         return self._host_ps + round(busy if busy > self._launch_ps else self._launch_ps)
 
     def decode_table(self, max_batch: int) -> DecodeTable:
@@ -55,20 +57,59 @@ class Roofline:
         batches = range(1, max_batch + 1)
         return DecodeTable(
             [0, *[self._step_base_ps(batch) for batch in batches]],
-            [0, *[self._step_per_token_ps(batch) for batch in batches]],
+            [0, *[ceil(self._per_token_ps(batch)) for batch in batches]],
         )
 
+    def step_ps(self, contexts: Sequence[int]) -> int:
+        """Duration of one decode step of sequences with these contexts, with exact windows and chunks."""
+        batch = len(contexts)
+        held = sum(
+            self._read_ps(core, batch) * sum(core.reach.seen(tokens) for tokens in contexts)
+            for core in self._cores
+        )
+        scanned = sum(core.scan_step_ps for core in self._cores) * sum(contexts)
+        return self._batch_ps(batch) + round(held + scanned)
+
     def _step_base_ps(self, batch: int) -> int:
-        shard, engine = self.placement.shard, self.placement.engine
+        charged = sum(
+            self._read_ps(core, batch) * batch * _charged(core.reach)
+            for core in self._cores
+            if core.reach.limit is not None
+        )
+        return self._batch_ps(batch, charged)
+
+    def _batch_ps(self, batch: int, more_ps: float = 0.0) -> int:
+        """What a step costs besides looking back, and something more."""
+        engine = self.placement.engine
         size = engine.padded_batch(batch)
-        items = size * shard.model.kv_heads_per_gpu(shard.tp) * shard.model.layers
-        gpu_ps = self._tokens(size) + self._kernels_ps + self._prompts(size)
+        items = size * sum(core.items for core in self._cores)
+        kernels = sum(core.kernel_ps for core in self._cores)
+        states = batch * sum(core.sequence_ps for core in self._cores)
+        gpu_ps = self._step_tokens(size) + kernels + self._prompts(size) + states + more_ps
         return engine.decode_host_time_ps + items * engine.decode_item_time_ps + round(gpu_ps)
 
-    def _step_per_token_ps(self, batch: int) -> int:
-        """Time to read the KV of one token of context, rounded up to whole picoseconds."""
-        shard, limit = self.placement.shard, self.placement.engine.decode_stream_bytes_per_s
+    def _per_token_ps(self, batch: int) -> float:
+        """Time that each token of context takes in a step."""
+        full = sum(self._read_ps(core, batch) for core in self._cores if core.reach.limit is None)
+        return full + sum(core.scan_step_ps for core in self._cores)
+
+    def _read_ps(self, core: Core, batch: int) -> float:
+        """Time to look at a token in reach: to read its KV, or to compute with it if that takes longer."""
+        limit = self.placement.engine.decode_stream_bytes_per_s
         rate = self.rates.attention_bytes
-        if limit is not None:
-            rate = min(rate, batch * shard.model.kv_heads_per_gpu(shard.tp) * limit)
-        return ceil(shard.kv_bytes_per_token_per_gpu / rate * PS)
+        if limit is not None and core.streams:
+            rate = min(rate, batch * core.streams * limit)
+        read = core.step_bytes / rate * PS
+        return read if read > core.step_ps else core.step_ps
+
+
+def _is_plain(core: Core) -> bool:
+    """Whether a prompt's cost follows from sums over the batch."""
+    return core.reach == FULL and not core.scan_ps and not core.cached_ps
+
+
+def _charged(reach: Reach) -> float:
+    """Tokens that a decode step is charged for where the reach is limited."""
+    if reach.window is not None:
+        return reach.window
+    return (reach.chunk or 0) / 2

@@ -24,7 +24,9 @@ def test_kv_bytes_per_token():
 
 
 def test_kv_heads_are_split_and_then_copied():
-    assert [LLAMA_70B.kv_heads_per_gpu(tp) for tp in (1, 2, 4, 8, 16)] == [8, 4, 2, 1, 1]
+    token = LLAMA_70B.kv_bytes_per_token("fp8")
+    on_each = [LLAMA_70B.kv_bytes_per_token_per_gpu("fp8", tp) for tp in (1, 2, 4, 8, 16)]
+    assert on_each == [token, token // 2, token // 4, token // 8, token // 8]
     assert LLAMA_70B.kv_bytes_per_token("fp8", tp=8) == 163_840
     assert LLAMA_70B.kv_bytes_per_token("fp8", tp=16) == 2 * 163_840
     assert LLAMA_70B.kv_bytes_per_token_per_gpu("fp8", 8) == 20_480

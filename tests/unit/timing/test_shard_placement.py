@@ -27,7 +27,7 @@ def test_more_gpus_than_the_node_has():
 
 
 def test_heads_that_cannot_be_split():
-    assert refusal(3) == "tp 3 does not divide the 64 heads of Llama 3.1 70B\n  nearest: a power of two"
+    assert refusal(3) == "tp 3 does not divide the 64 heads of Llama 3.1 70B\n  nearest: tp 2"
 
 
 def test_unknown_names():

@@ -3,6 +3,9 @@
 from dataclasses import replace
 
 from sim.catalog import Efficiency, Engine, Gpu, Model, Node, load_catalog
+from sim.catalog.attention import GroupedAttention
+from sim.catalog.layer import Layer
+from sim.catalog.mlp import DenseMlp
 from sim.timing import Placement, Shard
 
 PS = 10**12
@@ -57,15 +60,13 @@ MODEL = Model(
     title="Unit model",
     provenance={},
     family="llama",
-    layers=1,
     hidden=8,
-    heads=2,
-    kv_heads=1,
-    head_dim=4,
-    intermediate=16,
     vocab=32,
     max_context=1000,
     tied_embeddings=False,
+    stack=(
+        Layer(GroupedAttention(8, heads=2, kv_heads=1, head_dim=4, value_dim=4), DenseMlp(8, 16), norms=16),
+    ),
 )
 
 NODE = Node(

@@ -1,0 +1,1 @@
+"""Reading models from the config.json files of Hugging Face, in the catalogue or of the user."""

@@ -1,0 +1,32 @@
+"""The cost of products and of passes over memory, as curves over the tokens that they work on.
+
+Model: an operator is one kernel: a fixed time plus the larger of compute and memory time.
+    product of m tokens with n x k weights = kernel + max(2 n k m / FLOP rate, (weights + inputs + outputs) /
+    byte rate)
+Source: the roofline of Williams, Waterman and Patterson (2009). Ignores: tiles and waves, L2 hits, passes
+that quantise inputs, and clocks that depend on the data.
+"""
+
+from __future__ import annotations
+
+from sim.catalog.matrix import Matrix
+from sim.catalog.precision import Precision
+from sim.timing.curve import Curve
+from sim.timing.rates import ACTIVATION_BYTES, PS, Rates, input_bytes, weight_bytes
+
+NOTHING = Curve([0.0], [0.0], [0.0])
+
+
+def gemm(rates: Rates, matrix: Matrix, weights: Precision) -> Curve:
+    """Cost a product of m tokens with all of a matrix, in one kernel."""
+    numbers = matrix.parameters
+    compute = 2 * numbers / rates.flops(weights)
+    read = numbers * weight_bytes(weights) / rates.gemm_bytes
+    vectors = matrix.k * input_bytes(weights) + matrix.n * ACTIVATION_BYTES
+    moved = matrix.count * vectors / rates.gemm_bytes
+    return Curve.roof((rates.kernel_ps, compute * PS), (rates.kernel_ps + read * PS, moved * PS))
+
+
+def elementwise(rates: Rates, bytes_per_token: float) -> Curve:
+    """Cost a pass over memory."""
+    return Curve.roof((rates.kernel_ps, bytes_per_token / rates.elementwise_bytes * PS))
