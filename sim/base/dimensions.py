@@ -1,8 +1,8 @@
 """What can be measured, and in which units: the table behind sim.base.units.
 
 Inner units: time ps (whole), size bytes (whole), rate bytes/s, frequency 1/s, clock Hz, fraction 1,
-compute FLOP/s, power W, energy J, length m, count 1. Prefixes are SI (k = 1000) or IEC (Ki = 1024);
-b is a bit, B a byte. Ignored: compound units other than those listed.
+compute FLOP/s, power W, energy J, length m, price USD/h, count 1. Prefixes are SI (k = 1000) or IEC
+(Ki = 1024); b is a bit, B a byte. Ignored: compound units other than those listed.
 """
 
 from __future__ import annotations
@@ -98,6 +98,7 @@ DIMENSIONS: Mapping[str, Dimension] = MappingProxyType(
             Dimension("power", "a power", "700 W", POWERS, ladder("W", "GMk")),
             Dimension("energy", "an energy", "12 J", ENERGIES, ladder("J", "GMk")),
             Dimension("length", "a length", "5 m", LENGTHS, ("m",)),
+            Dimension("price", "a price", "3 USD/h", {"USD/h": Fraction(1)}, ("USD/h",)),
             Dimension("count", "a number", "64", {"": Fraction(1)}, ("",)),
         )
     }

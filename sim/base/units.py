@@ -78,7 +78,7 @@ def parse(text: str, dimension: Literal["time", "size"]) -> int: ...
 def parse(
     text: str,
     dimension: Literal[
-        "rate", "frequency", "clock", "fraction", "compute", "power", "energy", "length", "count"
+        "rate", "frequency", "clock", "fraction", "compute", "power", "energy", "length", "price", "count"
     ],
 ) -> float: ...
 @overload

@@ -9,6 +9,7 @@ from sim.base.errors import UnsupportedError, listed
 from sim.base.units import show
 from sim.catalog.entry import Entry
 from sim.catalog.fields import Fields
+from sim.catalog.gpu import TWIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,7 +49,8 @@ class Efficiency(Entry):
 
     def gemm(self, precision: str) -> float:
         """Return the fraction of the dense rate that large GEMMs of a precision reach."""
-        return _known(self.gemm_compute, precision, f"GEMM efficiency in {precision} on {self.title}")
+        listed_as = precision if precision in self.gemm_compute else TWIN.get(precision, precision)
+        return _known(self.gemm_compute, listed_as, f"GEMM efficiency in {precision} on {self.title}")
 
     def attention(self, kernel: str) -> float:
         """Return the fraction of the dense bf16 rate that causal attention reaches in a kind of kernel."""

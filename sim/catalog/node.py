@@ -11,7 +11,7 @@ from sim.catalog.fields import Fields
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Node(Entry):
-    """A node. `gpu` is a name of gpus.yaml; `nic_link`, `nvlink` and `pcie` are names of links.yaml.
+    """A node. `gpu`, `nic_link`, `nvlink` and `pcie` are names of the catalogue.
 
     NICs are those of the compute fabric. `dram` and `nvme` rates are reads of the whole node;
     `nvme_write_bytes_per_s` is what its NVMe takes in (None: not known, so that it writes as it reads).
@@ -35,7 +35,7 @@ class Node(Entry):
 
     @classmethod
     def read(cls, fields: Fields) -> Node:
-        """Read an entry of nodes.yaml."""
+        """Read an entry of nodes/."""
         has_nvme = fields.has("nvme")
         return cls(
             **fields.identity(),

@@ -116,10 +116,10 @@ def test_an_assumption_without_a_reason(tmp_path):
 
 def test_an_unknown_key(tmp_path):
     assert gpu_refusal(
-        tmp_path, "  pcie:", "  pice: {value: 1 GB/s, source: a, verified: memory}\n  pcie:"
+        tmp_path, "  pcie:", "  pcei: {value: 1 GB/s, source: a, verified: memory}\n  pcie:"
     ) == told("""
-        gpus.yaml:9:3: pice: unknown key
-           9 |   pice: {value: 1 GB/s, source: a, verified: memory}
+        gpus.yaml:9:3: pcei: unknown key
+           9 |   pcei: {value: 1 GB/s, source: a, verified: memory}
                  ^
           hint: did you mean 'pcie'?
         """)

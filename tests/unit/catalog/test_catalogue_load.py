@@ -38,7 +38,24 @@ def test_an_unknown_gpu():
 def test_a_precision_that_a_gpu_lacks():
     with pytest.raises(UnsupportedError) as caught:
         load_catalog().gpus["h200"].flops("fp4")
-    assert str(caught.value) == "NVIDIA H200 SXM5 141 GB has no FP4 rate\n  nearest: it has BF16 and FP8"
+    said = "NVIDIA H200 SXM5 141 GB has no FP4 rate\n  nearest: it has BF16, FP8 and INT8"
+    assert str(caught.value) == said
+
+
+def test_a_16_bit_format_stands_for_the_other_where_a_gpu_has_bf16():
+    catalog = load_catalog()
+    assert catalog.gpus["h200"].flops("fp16") == catalog.gpus["h200"].flops("bf16") == 989e12
+    assert catalog.efficiencies["hopper"].gemm("fp16") == catalog.efficiencies["hopper"].gemm("bf16")
+    assert (catalog.gpus["t4"].flops("fp16"), catalog.efficiencies["turing"].gemm("fp16")) == (65e12, 0.64)
+    with pytest.raises(UnsupportedError, match="NVIDIA T4 16 GB has no BF16 rate"):
+        catalog.gpus["t4"].flops("bf16")
+
+
+def test_slices_shared_memories_and_prices():
+    gpus = load_catalog().gpus
+    assert (gpus["a100-mig-3g.40gb"].slice_of, gpus["h100"].slice_of) == ("a100-sxm-80gb", None)
+    assert (gpus["dgx-spark"].is_unified, gpus["rtx-5090"].is_unified) == (True, False)
+    assert (gpus["b200"].price_usd_per_h, gpus["rubin"].price_usd_per_h) == (5.5, None)
 
 
 def test_padded_batch():
