@@ -2,7 +2,8 @@
 
 Model: a flow of B bytes ends when the integral of its rate reaches B; the end is rounded up to a whole
 picosecond. Its end is a scheduled event; when its rate changes what it has moved is worked out and the end
-moves.
+moves. A pooled flow does so when the rate of any of its queue pairs changes; each link counts what its own
+queue pair has moved.
 Waiting: a transfer that had its links to itself would run at some rate; while it runs at a smaller one, the
 share of time that it falls behind is charged to the link that holds it back. The charges of a transfer add
 up to exactly what sharing cost it (sim.network.waiting).
@@ -15,63 +16,18 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 from math import ceil
+from typing import cast
 
 from simpy import Event
 
 from sim.base.errors import SimulationError
 from sim.clock import FLOW_END, FOREVER, Clock, Moment
-from sim.network.maxmin import Link, MaxMin, Rated
+from sim.network.flow import Draw, Flow, Transfer, pooled
+from sim.network.maxmin import Link, MaxMin
+from sim.network.parts import Part, Pooled
 from sim.network.path import Path
 from sim.network.waiting import delivery, rates_alone
 from sim.tables.schema import PS_PER_S
-
-
-class Transfer(Moment):
-    """Flows that belong together: happens when the last byte of the last one is there."""
-
-    def __init__(self, clock: Clock, flows: int) -> None:
-        super().__init__(clock)
-        self.flows = flows
-
-
-class Flow(Rated):
-    """Bytes on their way; `end` is the event of their end, which moves when the rate changes.
-
-    `links` are those that can hold it back, `counted` the ids of all links its bytes cross; `left` is what
-    had not moved at `updated_ps`, `booked` what the counters of the links know of. `alone` is its rate when
-    nobody else is there, `holder` the link that has held it back since `updated_ps`, `waited` the
-    picoseconds that each link has cost it.
-    """
-
-    __slots__ = (
-        "alone",
-        "booked",
-        "counted",
-        "end",
-        "holder",
-        "id",
-        "left",
-        "size",
-        "transfer",
-        "updated_ps",
-        "waited",
-    )
-
-    def __init__(self, id: int, size: int, path: Path, transfer: Transfer | None, now_ps: int) -> None:
-        self.links = path.links
-        self.rate = 0.0
-        self.bottleneck = None
-        self.id = id
-        self.size = size
-        self.counted = path.counted
-        self.transfer = transfer
-        self.left = float(size)
-        self.booked = 0.0
-        self.updated_ps = now_ps
-        self.end: Moment | None = None
-        self.alone = 0.0
-        self.holder: Link | None = None
-        self.waited: dict[int, float] | None = None
 
 
 class Taken:
@@ -95,43 +51,64 @@ class FlowNetwork:
 
     def __init__(self, clock: Clock, carried: list[float]) -> None:
         self.clock = clock
-        self.maxmin: MaxMin[Flow] = MaxMin()
+        self.maxmin: MaxMin[Flow | Draw] = MaxMin()
         self.carried = carried
         self.waited_ps: defaultdict[int, float] = defaultdict(float)
         self.events = 0
-        self._flows: dict[Flow, None] = {}
+        self._flows: dict[Flow | Draw, None] = {}
+        self._pooled = 0
         self._changed: dict[int, Link] = {}
         self._taken: dict[Link, Taken] = {}
         self._next_id = 0
 
     @property
     def active(self) -> int:
-        """Flows on their way."""
+        """Flows on their way; each queue pair of a pooled one counts."""
         return len(self._flows)
 
-    def send(self, parts: Sequence[tuple[int, Path]]) -> Moment:
-        """Begin to move (bytes, path) parts now; the event happens when all of them have arrived.
+    def send(self, parts: Sequence[Part]) -> Moment:
+        """Begin to move parts, each (bytes, way), now; the event happens when all of them have arrived.
 
         Its value is a Delivery. Yield it at once: that of a single part is put in another's place when its
         rate changes.
         """
-        self.events += len(parts)
+        parts = [(size, way.of_a_flow()) for size, way in parts]
         if self._changed:
-            parts = [(size, self._with_changed(path)) for size, path in parts]
-        rates = rates_alone(parts)
-        if len(parts) == 1:
-            return self._start(*parts[0], rates[0], None)
-        transfer = Transfer(self.clock, len(parts))
-        for (size, path), rate in zip(parts, rates, strict=True):
-            self._start(size, path, rate, transfer)
-        return transfer
+            parts = [(size, self._with_changed(way)) for size, way in parts]
+        rates = iter(rates_alone(parts))
+        transfer = Transfer(self.clock, len(parts)) if len(parts) > 1 else None
+        for size, way in parts:
+            if isinstance(way, Path):
+                end = self._start(size, way, next(rates), transfer)
+            else:
+                end = self._start_pooled(size, [(path, next(rates)) for path in way.paths], transfer)
+        return end if transfer is None else transfer
 
     def _start(self, size: int, path: Path, alone: float, transfer: Transfer | None) -> Moment:
         flow = Flow(self._next_id, size, path, transfer, self.clock.now)
         flow.alone = alone
         self._next_id += 1
+        self.events += 1
         self._flows[flow] = None
-        self._reschedule(self.maxmin.add(flow))
+        changed = self.maxmin.add(flow)
+        changed.setdefault(flow, 0.0)  # also where it stays at nothing, over a link that has failed
+        self._reschedule(changed)
+        assert flow.end is not None
+        return flow.end
+
+    def _start_pooled(
+        self, size: int, ways: Sequence[tuple[Path, float]], transfer: Transfer | None
+    ) -> Moment:
+        flow = pooled(self._next_id, size, ways, self.clock.now)
+        flow.transfer = transfer
+        self._next_id += 1
+        self._pooled += 1
+        changed: dict[Flow | Draw, float] = {}
+        for draw in flow.draws:
+            self.events += 1
+            self._flows[draw] = None
+            changed = {draw: 0.0} | self.maxmin.add(draw) | changed
+        self._reschedule(changed)
         assert flow.end is not None
         return flow.end
 
@@ -183,32 +160,43 @@ class FlowNetwork:
         """Book what the flows on their way, and what is no flow, have moved so far."""
         now = self.clock.now
         for flow in self._flows:
-            self._book(flow, min(flow.size - flow.left + flow.rate * (now - flow.updated_ps), flow.size))
+            if isinstance(flow, Draw):
+                self._book(flow, flow.moved_by(now))
+            else:
+                self._book(flow, min(flow.size - flow.left + flow.rate * (now - flow.updated_ps), flow.size))
         for link, taken in self._taken.items():
             self._book_taken(link, taken)
 
-    def _book(self, flow: Flow, moved: float) -> None:
+    def _book(self, flow: Flow | Draw, moved: float) -> None:
         fresh = moved - flow.booked
         flow.booked = moved
         carried = self.carried
         for link in flow.counted:
             carried[link] += fresh
 
-    def _with_changed(self, path: Path) -> Path:
-        """A path on which links whose capacity has changed take part in the sharing."""
+    def _with_changed(self, way: Path | Pooled) -> Path | Pooled:
+        """A way on which links whose capacity has changed take part in the sharing."""
+        if isinstance(way, Pooled):
+            return Pooled(tuple(self._path_with_changed(path) for path in way.paths))
+        return self._path_with_changed(way)
+
+    def _path_with_changed(self, path: Path) -> Path:
         missing = [self._changed[i] for i in path.counted if i in self._changed]
         return path._replace(links=(*path.links, *(link for link in missing if link not in path.links)))
 
-    def _reschedule(self, changed: dict[Flow, float]) -> None:
+    def _reschedule(self, changed: dict[Flow | Draw, float]) -> None:
         """Account for what changed flows moved at their old rates, and move their ends."""
+        flows = self._gathered(changed) if self._pooled else cast("dict[Flow, float]", changed)
         now = self.clock.now
-        for flow, old_rate in changed.items():
+        for flow, old_rate in flows.items():
             if now > flow.updated_ps:
                 if old_rate != flow.alone:
                     self._charge(flow, old_rate)
                 flow.left = max(flow.left - old_rate * (now - flow.updated_ps), 0.0)
                 flow.updated_ps = now
             flow.holder = flow.bottleneck
+            if flow.draws:
+                flow.turn()
             ends_at_ps = now + ceil(flow.left / flow.rate) if flow.rate > 0.0 else FOREVER
             if flow.end is None:
                 flow.end = self.clock.at(ends_at_ps, FLOW_END + flow.id)
@@ -216,14 +204,22 @@ class FlowNetwork:
             else:
                 flow.end = self.clock.move(flow.end, ends_at_ps, FLOW_END + flow.id)
 
+    def _gathered(self, changed: dict[Flow | Draw, float]) -> dict[Flow, float]:
+        """The changed flows with their old rates, pooled ones in place of their queue pairs."""
+        now = self.clock.now
+        flows: dict[Flow, float] = {}
+        for one, old_rate in changed.items():
+            if isinstance(one, Flow):
+                flows[one] = old_rate
+            elif one.flow not in flows:
+                flows[one.flow] = one.flow.gather(now)
+        return flows
+
     def _end(self, flow: Flow, moment: Event) -> None:
         """Take a flow out, give its share to others, and tell those who wait for the transfer."""
-        self.events += 1
-        del self._flows[flow]
-        self._book(flow, flow.size)
         if flow.rate != flow.alone:
             self._charge(flow, flow.rate)
-        changed = self.maxmin.remove(flow)
+        changed = self._leave_pooled(flow) if flow.draws else self._leave(flow)
         if changed:
             self._reschedule(changed)
         transfer = flow.transfer
@@ -235,11 +231,34 @@ class FlowNetwork:
             transfer._value = delivery(flow.holder, flow.waited)
             transfer.fire()
 
+    def _leave(self, flow: Flow) -> dict[Flow | Draw, float]:
+        self.events += 1
+        del self._flows[flow]
+        self._book(flow, flow.size)
+        return self.maxmin.remove(flow)
+
+    def _leave_pooled(self, flow: Flow) -> dict[Flow | Draw, float]:
+        now = self.clock.now
+        changed: dict[Flow | Draw, float] = {}
+        for draw in flow.draws:
+            self.events += 1
+            del self._flows[draw]
+            self._book(draw, draw.moved_by(now))
+            changed = self.maxmin.remove(draw) | changed
+        self._pooled -= 1
+        return {one: rate for one, rate in changed.items() if isinstance(one, Flow) or one.flow is not flow}
+
     def _charge(self, flow: Flow, rate: float) -> None:
-        """Charge the link that holds a flow back for what it fell behind since its last change."""
-        assert flow.holder is not None
-        link = flow.holder.id
+        """Charge the links that hold a flow back for what it fell behind since its last change."""
         behind_ps = (self.clock.now - flow.updated_ps) * (1.0 - rate / flow.alone)
+        if flow.draws:
+            for link, part in flow.blame():
+                self._note(flow, link, behind_ps * part)
+        else:
+            assert flow.holder is not None
+            self._note(flow, flow.holder.id, behind_ps)
+
+    def _note(self, flow: Flow, link: int, behind_ps: float) -> None:
         self.waited_ps[link] += behind_ps
         if flow.waited is None:
             flow.waited = {link: behind_ps}

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sim.network.maxmin import Link
+from sim.network.maxmin import Link, Rated, fill
+from sim.network.parts import Part
 from sim.network.path import Path
 from sim.tables.schema import NOT_YET
 
@@ -27,21 +28,40 @@ class Delivery(NamedTuple):
     waited_ps: int
 
 
-def rates_alone(parts: Sequence[tuple[int, Path]]) -> list[float]:
-    """The rate of each of some parts that start together and have all their links to themselves.
+def rates_alone(parts: Sequence[Part]) -> list[float]:
+    """The rates of some parts that start together and have all their links to themselves.
 
-    At most: parts that meet in more than one place may not be able to fill all of them.
+    One for each part, and for each queue pair of a pooled one. At most: parts that meet in more than one
+    place may not be able to fill all of them.
     """
-    if len(parts) == 1:
+    if len(parts) == 1 and isinstance(parts[0][1], Path):
         links = parts[0][1].links
         if len(set(links)) == len(links):
             return [min([link.nominal for link in links])]
-    loads: dict[Link, int] = {}
-    for size, path in parts:
+    flows: list[tuple[float, Path]] = []
+    for size, way in parts:
+        if isinstance(way, Path):
+            flows.append((size, way))
+        else:
+            flows += _drawn_alone(size, way.paths)
+    loads: dict[Link, float] = {}
+    for moved, path in flows:
         for link in path.links:
-            loads[link] = loads.get(link, 0) + size
-    lasts_ps = max([size / link.nominal for link, size in loads.items()])
-    return [size / lasts_ps for size, _ in parts]
+            loads[link] = loads.get(link, 0) + moved
+    lasts_ps = max([load / link.nominal for link, load in loads.items()])
+    return [moved / lasts_ps for moved, _ in flows]
+
+
+def _drawn_alone(size: int, paths: Sequence[Path]) -> list[tuple[float, Path]]:
+    """What each queue pair takes of a pool that has its links to itself, by their max-min rates."""
+    links = {link: Link(link.id, link.nominal) for path in paths for link in path.links}
+    flows = [Rated(tuple([links[link] for link in path.links])) for path in paths]
+    for flow in flows:
+        for link in flow.links:
+            link.flows[flow] = link.flows.get(flow, 0) + 1
+    fill(flows, links.values())
+    whole = sum([flow.rate for flow in flows])
+    return [(size * flow.rate / whole, path) for flow, path in zip(flows, paths, strict=True)]
 
 
 def delivery(holder: Link | None, waited: Mapping[int, float] | None) -> Delivery:
