@@ -122,12 +122,6 @@ def _cluster(scenario: Scenario, catalog: Catalog, mistakes: Mistakes) -> Cluste
         return None
     try:
         form = load_topology(scenario.topology)
-        if form.fabric is not None and form.fabric.routing.bytes == "pooled":
-            problem, hint = (
-                "queue pairs that share what is left to send are not modelled yet",
-                "write bytes: split",
-            )
-            mistakes.errors.append(form.document.error("fabric.routing.bytes", problem, hint))
         return build(form, catalog)
     except ConfigErrors as wrong:
         mistakes.errors.extend(wrong.errors)

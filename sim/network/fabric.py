@@ -84,6 +84,7 @@ class Fabric:
         self._goes_straight = cluster.fabric is not None and cluster.fabric.gpudirect
         self._goes_by_spine = cluster.fabric is not None and cluster.fabric.other_rail == "spine"
         self.queue_pairs = routing.qps if routing is not None else 1
+        self.is_pooled = routing is not None and routing.bytes == "pooled"
 
     @property
     def described(self) -> list[FabricLink]:
@@ -94,6 +95,10 @@ class Fabric:
     def links(self) -> list[Link]:
         """The same as the solver sees them."""
         return self.table.solver
+
+    def pairs(self, source: int, target: int) -> range:
+        """The queue pairs of a transfer between GPUs of two nodes on a lane; inside a domain there is one way."""
+        return range(1 if self._domains[source] == self._domains[target] else self.queue_pairs)
 
     def gpu_to_gpu(self, source: Port, target: Port, queue_pair: int = 0) -> Path:
         """Between GPUs: over NVLink inside a domain, over the fabric else."""
@@ -112,7 +117,9 @@ class Fabric:
         if not form.gpudirect:
             before += self._out_of_gpu(sender)
             after = self._into_gpu(target)
-            copies = tightest(self._copy_cap(sender), self._copy_cap(target))
+            copies = tightest(
+                self._copy_cap(sender, self.queue_pairs), self._copy_cap(target, self.queue_pairs)
+            )
         middle = self._nic_to_nic(sender, target, queue_pair)
         latency_ps = self.wait_ps(source, target)
         return self.table.path([*before, *middle.counted, *after], latency_ps, tightest(middle.cap, copies))
@@ -149,7 +156,7 @@ class Fabric:
         if self._goes_straight:
             return self.table.path([*middle.counted, self._dram(target)], middle.latency_ps, middle.cap)
         numbers = [*self._out_of_gpu(source), *middle.counted, self._dram(target)]
-        cap = tightest(middle.cap, self._copy_cap(source))
+        cap = tightest(middle.cap, self._copy_cap(source, self.queue_pairs))
         return self.table.path(numbers, middle.latency_ps + host_ps, cap)
 
     def dram_to_gpu(self, source: int, target: Port, queue_pair: int = 0) -> Path:
@@ -162,7 +169,7 @@ class Fabric:
         numbers = [self._dram(source), *self._dram_rdma(source), *middle.counted]
         if self._goes_straight:
             return self.table.path(numbers, middle.latency_ps, middle.cap)
-        cap = tightest(middle.cap, self._copy_cap(target))
+        cap = tightest(middle.cap, self._copy_cap(target, self.queue_pairs))
         return self.table.path([*numbers, *self._into_gpu(target)], middle.latency_ps + host_ps, cap)
 
     def dram_to_dram(self, source: int, target: int, lane: int, queue_pair: int = 0) -> Path:
@@ -257,13 +264,13 @@ class Fabric:
         nics = self.lanes * self.cluster.nics_on_rail(port.node)
         return self.table.cap("queue_pair", "queue pair of a flow", rate * nics)
 
-    def _copy_cap(self, port: Port) -> Cap | None:
-        """What caps a flow that a copy engine of each GPU of a port moves."""
+    def _copy_cap(self, port: Port, flows: int = 1) -> Cap | None:
+        """What caps each of some flows that a copy engine of each GPU of a port moves in equal parts."""
         rate = self.cluster.copies[port.node]
         if rate is None:
             return None
         gpus = self.cluster.types[port.node].gpus / self.groups
-        return self.table.cap("copy_engine", "copy engine of a flow", rate * gpus)
+        return self.table.cap("copy_engine", "copy engine of a flow", rate * gpus / flows)
 
     def _host_latency_ps(self, node: int) -> int:
         link = self.cluster.host[node]

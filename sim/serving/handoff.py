@@ -18,7 +18,7 @@ from simpy import Event
 from sim.clock import FLOW_START, Clock, Errand
 from sim.network.fabric import Fabric
 from sim.network.flows import FlowNetwork
-from sim.network.path import Path
+from sim.network.parts import Part, dealt
 from sim.network.reshard import shares
 from sim.network.waiting import Delivery
 from sim.serving.decode import DecodePool
@@ -80,32 +80,30 @@ class Handoff:
         source.release(job)
         target.join(job)
 
-    def _latency_ps(self, parts: list[tuple[int, Path]], source: Seat, target: Seat) -> int:
+    def _latency_ps(self, parts: list[Part], source: Seat, target: Seat) -> int:
         """The longest latency of the parts, which may not have found their ways yet."""
         if parts:
-            return max(path.latency_ps for _, path in parts)
-        dealt = self._exchanges[source.ranks, target.ranks]
+            return max(way.latency_ps for _, way in parts)
+        exchanges = self._exchanges[source.ranks, target.ranks]
         wait_ps = self.fabric.wait_ps
-        return max(wait_ps(source.places[one], target.places[other]) for one, other, _ in dealt)
+        return max(wait_ps(source.places[one], target.places[other]) for one, other, _ in exchanges)
 
-    def _parts(self, job: Job, source: Seat, target: Seat) -> list[tuple[int, Path]]:
-        """Give the flows that move a prompt's KV: bytes and path of each."""
+    def _parts(self, job: Job, source: Seat, target: Seat) -> list[Part]:
+        """Give what moves a prompt's KV: bytes and way of each part."""
         size = job.request.input_tokens * self.token_bytes
-        path, senders, receivers = self.fabric.gpu_to_gpu, source.places, target.places
-        dealt = self._exchanges[source.ranks, target.ranks]
-        pairs = self.fabric.queue_pairs
-        if pairs == 1:
+        fabric, path = self.fabric, self.fabric.gpu_to_gpu
+        senders, receivers = source.places, target.places
+        exchanges = self._exchanges[source.ranks, target.ranks]
+        if fabric.queue_pairs == 1:
             return [
                 (size * part.numerator // part.denominator, path(senders[sender], receivers[receiver]))
-                for sender, receiver, part in dealt
+                for sender, receiver, part in exchanges
             ]
-        parts = []
-        for sender, receiver, part in dealt:
-            each, rest = divmod(size * part.numerator // part.denominator, pairs)
-            parts += [
-                (each + (pair < rest), path(senders[sender], receivers[receiver], pair))
-                for pair in range(pairs)
-            ]
+        parts: list[Part] = []
+        for sender, receiver, part in exchanges:
+            one, other = senders[sender], receivers[receiver]
+            paths = [path(one, other, pair) for pair in fabric.pairs(one.node, other.node)]
+            parts += dealt(size * part.numerator // part.denominator, paths, fabric.is_pooled)
         return parts
 
 

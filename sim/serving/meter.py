@@ -99,14 +99,15 @@ class Meter:
         )
 
     def link_uses(self) -> tuple[LinkUse, ...]:
-        """What each link did in the window, of those that have ever carried something."""
+        """What each link did in the window, of those that have ever carried something or capped a flow."""
         begin, end = self._begin, self._end or self.read()
         found = []
-        for i, (link, after) in enumerate(zip(self.serving.fabric.described, end.carried, strict=False)):
-            did = after - (begin.carried[i] if i < len(begin.carried) else 0.0)
+        for i, link in enumerate(self.serving.fabric.described):
+            before, after = (at.carried[i] if i < len(at.carried) else 0.0 for at in (begin, end))
             waited_ps = end.waited_ps.get(i, 0.0) - begin.waited_ps.get(i, 0.0)
-            if after > 0 or waited_ps > 0:
+            if link.is_cap or waited_ps > 0 or self.serving.network.carried[i] > 0:
                 rate, peak = link.capacity_bytes_per_s, self.peaks.get(i, 0.0)
+                did = after - before
                 found.append(LinkUse(i, link.name, link.kind, rate, did, peak, waited_ps / PS_PER_S))
         return tuple(found)
 
@@ -133,6 +134,8 @@ class Meter:
         carried, before = self.serving.network.carried, self._carried
         totals: dict[str, tuple[float, float, float]] = {}
         for i, link in enumerate(self.serving.fabric.described):
+            if link.is_cap:
+                continue
             could = link.capacity_bytes_per_s * every_ps / PS_PER_S
             did = carried[i] - (before[i] if i < len(before) else 0.0)
             used = did / could if could else 0.0
