@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 from sim.base.errors import UnsupportedError
+from sim.catalog.attention import GroupedAttention
+from sim.catalog.mlp import DenseMlp
 from sim.catalog.model import Model
 
 Row = dict[str, Any]
@@ -31,12 +33,23 @@ class Shape:
     @classmethod
     def of(cls, model: Model) -> Shape:
         """The shape of a model of the catalogue; refuses what is not a dense model with grouped heads."""
-        if model.family != "llama":
+        attention, mlp = model.stack[0].attention, model.stack[0].mlp
+        is_plain = model.family == "llama" and len(model.groups) == 1
+        if not (is_plain and isinstance(attention, GroupedAttention) and isinstance(mlp, DenseMlp)):
             raise UnsupportedError(
                 f"steps of {model.title}: only dense models with grouped-query attention are measured",
                 "--model llama-3.1-8b",
             )
-        return cls(**{part.name: getattr(model, part.name) for part in fields(cls)})
+        return cls(
+            name=model.name,
+            layers=model.layers,
+            hidden=model.hidden,
+            heads=attention.heads,
+            kv_heads=attention.kv_heads,
+            head_dim=attention.head_dim,
+            intermediate=mlp.inner,
+            vocab=model.vocab,
+        )
 
     def kv_token_bytes(self, kv: str) -> int:
         """Bytes of K and V of one token in all layers."""
