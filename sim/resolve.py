@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from sim.base.errors import ConfigError, ConfigErrors, SimError, UnknownNameError, UnsupportedError
 from sim.catalog import Catalog, Engine, Model, load_catalog
+from sim.catalog.huggingface.file import ENDING, model_of_file
 from sim.clock import FOREVER
 from sim.config.load import load_topology
 from sim.config.scenario import Pool, Scenario
@@ -66,7 +67,7 @@ class Mistakes:
 def resolve(scenario: Scenario) -> Resolved:
     """Join a scenario with everything it names. Raises ConfigErrors with all mistakes found."""
     catalog, mistakes = load_catalog(), Mistakes(scenario)
-    model = mistakes.named("model.name", catalog.models, scenario.model.name)
+    model = _model(scenario, catalog, mistakes)
     engine = mistakes.named("engine", catalog.engines, scenario.engine)
     _check_names(scenario, mistakes)
     cluster = _cluster(scenario, catalog, mistakes)
@@ -86,6 +87,21 @@ def resolve(scenario: Scenario) -> Resolved:
     plans = [_pool_plan(*parts) for parts in zip(scenario.pools, seats, placements, memory, strict=True)]
     plan = _serving_plan(scenario, {pool.role: pool for pool in plans}, placements[0], engine)
     return Resolved(scenario, cluster, plan, tuple(memory), tuple(placements))
+
+
+def _model(scenario: Scenario, catalog: Catalog, mistakes: Mistakes) -> Model | None:
+    """The model of the catalogue, or of the config.json that is named."""
+    name = scenario.model.name
+    if not name.endswith(ENDING):
+        return mistakes.named("model.name", catalog.models, name)
+    if not Path(name).is_file():
+        mistakes.at("model.name", f"there is no file {name}", "see `sim list models` for known ones")
+        return None
+    try:
+        return model_of_file(Path(name))
+    except ConfigErrors as wrong:
+        mistakes.errors.extend(wrong.errors)
+        return None
 
 
 def _check_names(scenario: Scenario, mistakes: Mistakes) -> None:
@@ -218,4 +234,6 @@ def _serving_plan(
         measured_from_ps=run.warmup,
         measured_until_ps=FOREVER if run.duration is None else run.duration,
         sample_every_ps=run.sample_every,
+        kv_limits=shard.model.kv_limits(shard.kv),
+        kv_state_bytes=shard.model.state_bytes_per_gpu(1),
     )

@@ -159,6 +159,15 @@ class Model(Entry):
         )
         return tp * (held + self.state_bytes_per_gpu(tp))
 
+    def kv_limits(self, name: str) -> tuple[tuple[int, int], ...]:
+        """For each limit to how far layers look back, the bytes of a token that stop to grow there."""
+        number_bytes, found = kv_number_bytes(name), dict[int, int]()
+        for layer, count in self.groups:
+            limit = layer.attention.reach.limit if layer.attention is not None else None
+            if limit is not None:
+                found[limit] = found.get(limit, 0) + count * layer.kv_bytes(number_bytes, 1)
+        return tuple(sorted(found.items()))
+
     def state_bytes_per_gpu(self, tp: int) -> int:
         """Bytes of the states of a sequence on each GPU, however long it is."""
         return sum(count * layer.state_bytes(tp) for layer, count in self.groups)

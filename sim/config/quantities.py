@@ -95,6 +95,12 @@ def trace_source(value: object) -> str:
     return paths.resolve_name(text_of(value))
 
 
+def model_source(value: object) -> str:
+    """The absolute path of a config.json, which any name with that ending is, or the name of a model."""
+    text = text_of(value)
+    return str(paths.resolve(text)) if text.lower().endswith(".json") else str(text)
+
+
 def text_of(value: object) -> str:
     """A path as text."""
     if isinstance(value, Path):
@@ -114,6 +120,7 @@ WRITTEN_PATH = PlainSerializer(write_path, return_type=str)
 PATH_SCHEMA = WithJsonSchema({"type": "string"})
 FilePath = Annotated[str, BeforeValidator(file_path), WRITTEN_PATH, PATH_SCHEMA]
 TraceSource = Annotated[str, BeforeValidator(trace_source), WRITTEN_PATH, PATH_SCHEMA]
+ModelSource = Annotated[str, BeforeValidator(model_source), WRITTEN_PATH, PATH_SCHEMA]
 
 __all__ = [
     "BytesPerSecond",
@@ -122,6 +129,7 @@ __all__ = [
     "FilePath",
     "Fraction",
     "Length",
+    "ModelSource",
     "PerSecond",
     "PositiveDuration",
     "PositiveFraction",

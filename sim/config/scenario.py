@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveInt, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PositiveInt,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from sim.base.errors import ValueProblem, listed
 from sim.config.form import Form, Name, NamedForm, NamedList, RootForm
@@ -18,6 +25,7 @@ from sim.config.place import Place
 from sim.config.quantities import (
     Duration,
     FilePath,
+    ModelSource,
     PerSecond,
     PositiveDuration,
     SloLimit,
@@ -26,15 +34,28 @@ from sim.config.quantities import (
 )
 
 Role = Literal["prefill", "decode"]
-Precision = Literal["bf16", "fp8"]
+Weights = Literal["bf16", "fp16", "fp8", "fp4", "mxfp4", "int4", "native"]
+KvPrecision = Literal["bf16", "fp16", "fp8"]
 
 
 class Model(Form):
     """Which model is served, and in which precision."""
 
-    name: str = Field(description="catalogue name of the model, see `sim list models`")
-    weights: Precision = Field("fp8", description="precision of the weights and of the GEMMs")
-    kv: Precision = Field("fp8", description="precision of the KV cache")
+    name: ModelSource = Field(
+        description="catalogue name of the model, see `sim list models`, or the path of a config.json"
+    )
+    weights: Weights = Field(
+        "fp8", description="precision of the weights and of the GEMMs; native: as the checkpoint has them"
+    )
+    kv: KvPrecision = Field("fp8", description="precision of the KV cache")
+
+
+def as_model(value: object) -> object:
+    """A name alone stands for the model of that name, with the defaults for the rest."""
+    return {"name": value} if isinstance(value, str) else value
+
+
+ModelChoice = Annotated[Model, BeforeValidator(as_model, json_schema_input_type=str | Model)]
 
 
 class Pool(NamedForm):
@@ -194,7 +215,10 @@ class Scenario(RootForm):
     name: Name = Field(description="a short name; the run folder carries it")
     description: str = Field("", description="what the scenario is about")
     topology: FilePath = Field(description="topology file")
-    model: Model = Field(description="which model is served, such as {name: llama-3.1-70b}")
+    model: ModelChoice = Field(
+        description="which model is served, such as llama-3.1-70b, {name: llama-3.1-70b, weights: fp8} or "
+        "my-model/config.json"
+    )
     engine: str = Field("reference", description="engine profile, see `sim list engines`")
     pools: NamedList[Pool] = Field(description="the replicas, in pools of equal ones")
     router: Router = Field(Router(), description="who gets the next request")

@@ -19,6 +19,7 @@ from typing import Any
 from sim.results.metrics import Figures
 
 PACKAGE = Path(__file__).parents[1]
+CATALOG = PACKAGE / "catalog"
 PACKAGES: tuple[str, ...] = (
     "kvfabric",
     "simpy",
@@ -71,7 +72,9 @@ def surroundings(inputs: Iterable[Path]) -> dict[str, Any]:
         "architecture": f"{sys.platform}-{platform.machine()}",
         "packages": package_versions(),
         "files": {path.name: file_sha256(path) for path in inputs},
-        "catalog": {path.name: file_sha256(path) for path in sorted((PACKAGE / "catalog").glob("*.yaml"))},
+        "catalog": {
+            str(path.relative_to(CATALOG)): file_sha256(path) for path in sorted(CATALOG.rglob("*.yaml"))
+        },
     }
 
 

@@ -40,6 +40,7 @@ PARTIAL = "-partial"
 NAME_CHARACTERS = 80
 _FILE_KEYS = (
     ("topology",),
+    ("model", "name"),
     ("workload", "trace"),
     ("workload", "input", "file"),
     ("workload", "output", "file"),

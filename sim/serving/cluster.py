@@ -76,7 +76,7 @@ class Serving:
         tokens = request.input_tokens + request.output_tokens
         if kv_blocks > self.prefill.capacity_blocks:
             self._reject(job, "prompt larger than the KV memory of a prefill replica")
-        elif tokens > self.decode.longest_tokens:
+        elif self.decode.kv_pages(tokens) > self.decode.capacity_pages:
             self._reject(job, "sequence larger than the KV memory of a decode replica")
         else:
             self.live[request.id] = job

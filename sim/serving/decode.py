@@ -43,7 +43,7 @@ class DecodePool:
     ) -> None:
         self.clock = clock
         self.plan: PoolPlan = plan.decode
-        self.page_tokens = plan.page_tokens
+        self.kv_pages = plan.kv_pages
         self.first_token_here = not plan.first_token_by_prefill
         self.log = log
         self.finished = finished
@@ -52,7 +52,6 @@ class DecodePool:
         self.choose = router[plan.router.decode_policy]()
         self.steps = self.plan.timing.decode_table(self.plan.max_sequences)
         self.capacity_pages = self.plan.kv_tokens // plan.page_tokens
-        self.longest_tokens = self.capacity_pages * plan.page_tokens
         first_rank = TIMER + len(plan.prefill.seats)
         self.replicas = [
             DecodeReplica(self, number, seat, first_rank + number)
@@ -64,7 +63,7 @@ class DecodePool:
         request = job.request
         number = job.decode_replica = self.choose(request, self.view)
         tokens = request.input_tokens + request.output_tokens
-        job.kv_pages = -(-tokens // self.page_tokens)
+        job.kv_pages = self.kv_pages(tokens)
         self.loads.choose(number, tokens)
         return self.replicas[number]
 

@@ -46,7 +46,7 @@ class Handoff:
         self.decode = decode
         self.fabric = fabric
         self.network = network
-        self.token_bytes = plan.kv_bytes_per_token
+        self.kv_bytes = plan.kv_bytes
         senders = [replica.seat.ranks for replica in prefill.replicas]
         receivers = [replica.seat.ranks for replica in decode.replicas]
         self._exchanges = {
@@ -90,7 +90,7 @@ class Handoff:
 
     def _parts(self, job: Job, source: Seat, target: Seat) -> list[Part]:
         """Give what moves a prompt's KV: bytes and way of each part."""
-        size = job.request.input_tokens * self.token_bytes
+        size = self.kv_bytes(job.request.input_tokens)
         fabric, path = self.fabric, self.fabric.gpu_to_gpu
         senders, receivers = source.places, target.places
         exchanges = self._exchanges[source.ranks, target.ranks]

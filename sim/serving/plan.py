@@ -74,8 +74,10 @@ class RouterPlan:
 class ServingPlan:
     """Everything the serving model is built from.
 
-    `kv_bytes_per_token` is what one copy of a token's KV takes, dealt out by its `kv_heads`. `page_tokens` is
-    the unit in which decode memory is taken, `block_tokens` that of hashed blocks and of prefill memory.
+    `kv_bytes_per_token` is what one copy of a token's KV takes, dealt out by its `kv_heads`. Layers that look
+    back a limited number of tokens stop to grow at it: `kv_limits` has each limit with its part of those
+    bytes; `kv_state_bytes` come with every sequence, however long it is. `page_tokens` is the unit in which
+    decode memory is taken, `block_tokens` that of hashed blocks and of prefill memory.
     `first_token_by_prefill` says who emits the first token. Times in picoseconds of workload time.
     """
 
@@ -91,3 +93,19 @@ class ServingPlan:
     measured_from_ps: int
     measured_until_ps: int
     sample_every_ps: int
+    kv_limits: tuple[tuple[int, int], ...] = ()
+    kv_state_bytes: int = 0
+
+    def kv_bytes(self, tokens: int) -> int:
+        """What one copy of a sequence's KV takes."""
+        size = tokens * self.kv_bytes_per_token + self.kv_state_bytes
+        for limit, part in self.kv_limits:
+            if tokens > limit:
+                size -= (tokens - limit) * part
+        return size
+
+    def kv_pages(self, tokens: int) -> int:
+        """Pages that a sequence takes; what a sequence does not keep is room for others."""
+        if self.kv_limits or self.kv_state_bytes:
+            tokens = -(-self.kv_bytes(tokens) // self.kv_bytes_per_token)
+        return -(-tokens // self.page_tokens)

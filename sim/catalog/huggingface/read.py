@@ -32,6 +32,8 @@ def shapes(config: Node) -> Shapes:
     if quantisation is None and nested is not None:
         quantisation = keys.section("quantization_config")
     layers = stack(keys, family)
+    if not any(layer.kv_bytes(1, 1) for layer in layers):
+        raise keys.error("num_hidden_layers", "models without any KV cache are not modelled")
     native = native_precision(quantisation)
     kept = kept_parts(quantisation, family, layers)
     tied = keys.flag("tie_word_embeddings", outer.flag("tie_word_embeddings", family.tied))
