@@ -35,6 +35,7 @@ MAY_IMPORT = {
         "config",
         "catalog",
         "topology",
+        "timing",
         "serving",
         "tables",
         "workload",
