@@ -155,7 +155,7 @@ class LatentAttention:
     @property
     def label(self) -> str:
         """The ranks, and the indexer."""
-        index = f" over the best {self.indexer.top:,} tokens" if self.indexer is not None else ""
+        index = f" over the best {self.indexer.top} tokens" if self.indexer is not None else ""
         return f"MLA of {self.heads} heads on a latent of {self.kv_rank}+{self.rope_dim}{index}"
 
     @property

@@ -53,7 +53,7 @@ class DenseMlp:
     @property
     def label(self) -> str:
         """The width."""
-        return f"MLP {self.inner:,}"
+        return f"MLP {self.inner}"
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -93,8 +93,8 @@ class MoeMlp:
     @property
     def label(self) -> str:
         """Experts and widths."""
-        shared = f" + shared {self.shared_inner:,}" if self.shared_inner else ""
-        return f"{self.active} of {self.experts} experts of {self.inner:,}{shared}"
+        shared = f" + shared {self.shared_inner}" if self.shared_inner else ""
+        return f"{self.active} of {self.experts} experts of {self.inner}{shared}"
 
     @property
     def widths(self) -> tuple[int, ...]:

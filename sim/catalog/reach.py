@@ -21,8 +21,8 @@ class Reach:
     def label(self) -> str:
         """The reach for people."""
         if self.window is not None:
-            return f"window of {self.window:,}"
-        return f"chunk of {self.chunk:,}" if self.chunk is not None else "full"
+            return f"window of {self.window}"
+        return f"chunk of {self.chunk}" if self.chunk is not None else "full"
 
     @property
     def limit(self) -> int | None:

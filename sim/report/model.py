@@ -114,7 +114,7 @@ def _fits(figures: Figures) -> Iterator[Line]:
     yield [(first.rstrip(), "dim")]
     for line in rest:
         yield [(line.rstrip(), "")]
-    yield [(f"{NOTHING} a precision that the GPU has not; tokens in FP8, in sequences of 8,192", "dim")]
+    yield [(f"{NOTHING} a precision that the GPU has not; tokens in FP8, in sequences of 8192", "dim")]
 
 
 def _fit(fit: Figures | None) -> str:

@@ -15,7 +15,6 @@ from sim.catalog.precision import HALF, HALVES, precision
 from sim.timing.memory import plan_memory
 from sim.timing.placement import Shard, place
 
-
 SEQUENCE_TOKENS = 8192
 
 
@@ -23,7 +22,8 @@ SEQUENCE_TOKENS = 8192
 class Fit:
     """The fewest GPUs of a node that hold a model, and the tokens that they have room for.
 
-    Tokens come in sequences of SEQUENCE_TOKENS, which matters where layers keep a window only. Both are None where not even the whole node holds it.
+    Tokens come in sequences of SEQUENCE_TOKENS, which matters where layers keep a window only. Both are None
+    where not even the whole node holds it.
     """
 
     node: str
