@@ -1,7 +1,9 @@
 """All-reduce over the GPUs of a machine by NCCL: one process a GPU, this one is the first.
 
-The other processes wait for sizes and take part; the times are of this process's GPU, whose stream is held
-back by a barrier until all have come.
+Model: every process captures a CUDA graph of several all-reduces in a row, as a step of an engine has them;
+after a barrier it replays the graph twice, of which the second is timed. The other processes wait for sizes
+and take part; the times are of this process's GPU. Ignores: kernels that engines write for small vectors,
+which are faster than NCCL there.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 from sim.calibrate.meter import RefusedError
 
 TOGETHER = 20
-"""All-reduces that are timed together."""
+"""All-reduces in a graph."""
 
 
 class Ring:
@@ -34,23 +36,21 @@ class Ring:
         ]
         for other in self._others:
             other.start()
-        enter(0, gpus)
+        self._member = Member(0, gpus)
 
     def seconds(self, size_bytes: int) -> float:
         """Mean time of one all-reduce of so many bytes in bf16, of several in a row."""
         for orders in self._orders:
             orders.put(size_bytes)
-        return reduced_s(size_bytes)
+        return self._member.seconds(size_bytes)
 
     def close(self) -> None:
         """End the other processes."""
-        import torch.distributed as dist  # noqa: PLC0415
-
         for orders in self._orders:
             orders.put(None)
+        self._member.leave()
         for other in self._others:
             other.join(timeout=20)
-        dist.destroy_process_group()
 
 
 def free_port() -> int:
@@ -60,34 +60,54 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def enter(rank: int, gpus: int) -> None:
-    """Join the group as one of its processes."""
-    import torch  # noqa: PLC0415
-    import torch.distributed as dist  # noqa: PLC0415
-
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", rank=rank, world_size=gpus, device_id=torch.device("cuda", rank))
-
-
 def follow(rank: int, gpus: int, orders: Any) -> None:
     """Take part in every all-reduce that is ordered, until None is."""
-    enter(rank, gpus)
+    member = Member(rank, gpus)
     while (size_bytes := orders.get()) is not None:
-        reduced_s(size_bytes)
+        member.seconds(size_bytes)
+    member.leave()
 
 
-def reduced_s(size_bytes: int) -> float:
-    """Do it on this process's GPU, and return the mean seconds of one."""
-    import torch  # noqa: PLC0415
-    import torch.distributed as dist  # noqa: PLC0415
+class Member:
+    """One process of the group, on its own GPU; keeps the graph of the size that it did last."""
 
-    vector = torch.zeros(size_bytes // 2, dtype=torch.bfloat16, device="cuda")
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    dist.barrier()
-    dist.all_reduce(vector)  # brings the GPUs into step
-    begin.record()
-    for _ in range(TOGETHER):
-        dist.all_reduce(vector)
-    end.record()
-    end.synchronize()
-    return float(begin.elapsed_time(end)) / 1e3 / TOGETHER
+    def __init__(self, rank: int, gpus: int) -> None:
+        import torch  # noqa: PLC0415
+        import torch.distributed as dist  # noqa: PLC0415
+
+        torch.cuda.set_device(rank)
+        dist.init_process_group("nccl", rank=rank, world_size=gpus, device_id=torch.device("cuda", rank))
+        self._torch, self._dist = torch, dist
+        self._graphs: dict[int, tuple[Any, Any]] = {}
+
+    def seconds(self, size_bytes: int) -> float:
+        """Do it on this process's GPU, and return the mean seconds of one."""
+        torch = self._torch
+        if size_bytes not in self._graphs:
+            self._graphs = {size_bytes: self._captured(size_bytes)}
+        graph, _ = self._graphs[size_bytes]
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self._dist.barrier()
+        graph.replay()  # brings the GPUs into step
+        begin.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        return float(begin.elapsed_time(end)) / 1e3 / TOGETHER
+
+    def _captured(self, size_bytes: int) -> tuple[Any, Any]:
+        torch = self._torch
+        vector = torch.zeros(size_bytes // 2, dtype=torch.bfloat16, device="cuda")
+        self._dist.all_reduce(vector)  # sets up what NCCL needs for this size
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        # NCCL's own thread may look at events meanwhile, which must not break the capture.
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            for _ in range(TOGETHER):
+                self._dist.all_reduce(vector)
+        return graph, vector
+
+    def leave(self) -> None:
+        """Leave the group."""
+        self._graphs = {}
+        self._dist.destroy_process_group()

@@ -1,7 +1,8 @@
 """Attention as it is measured: cuDNN and FlashAttention 2 for prompts, a paged kernel for decode steps.
 
 cuDNN's causal mask cannot start after a prefix here, so that a cached prefix is attended to apart, and the
-two parts are joined by their weights, as cascades do. FlashAttention 2 is the one inside of torch.
+two parts are joined by their weights, as cascades do. FlashAttention 2 is the one inside of torch. The paged
+kernel is launched in the way that is fastest on the GPU at hand.
 Tensors are [prompt, token, head, number].
 """
 
@@ -10,11 +11,32 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from math import inf
 from typing import Any
 
 PROGRAMS_PER_MULTIPROCESSOR = 8
 SHORTEST_CHUNK = 256
 DOT_ROWS = 16  # the smallest number of rows of a tensor core product
+TRIED_SEQUENCES, TRIED_TOKENS, TRIED_PAGE, TRIES = 64, 4096, 64, 10
+TRIED_HEADS, TRIED_KV_HEADS, TRIED_DIM = 32, 8, 128
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How the paged kernel is launched: tokens that it takes at once, warps, and stages of its pipeline."""
+
+    block: int
+    warps: int
+    stages: int
+
+
+LAUNCHES = (
+    *(Launch(64, 4, stages) for stages in (3, 2, 1)),
+    *(Launch(128, warps, stages) for warps in (4, 8) for stages in (3, 2, 1)),
+    Launch(256, 8, 2),
+    Launch(256, 8, 1),
+)
 
 
 def cudnn(q: Any, k: Any, v: Any, causal: bool, weighted: bool = False) -> tuple[Any, Any]:
@@ -106,10 +128,46 @@ class Batch:
 
 def paged(q: Any, k_cache: Any, v_cache: Any, batch: Batch, out: Any) -> None:
     """Attend from one token of each sequence to its context: q and out are [sequence, head, number]."""
+    launch = fastest(k_cache.dtype) if q.is_cuda else LAUNCHES[0]
+    paged_by(launch, (q, k_cache, v_cache), batch, out)
+
+
+@cache
+def fastest(kept: Any) -> Launch:
+    """The launch that is fastest here for a number format, tried on a batch like many."""
+    import torch  # noqa: PLC0415
+
+    pages = TRIED_SEQUENCES * TRIED_TOKENS // TRIED_PAGE
+    shape = (pages, TRIED_PAGE, TRIED_KV_HEADS, TRIED_DIM)
+    k, v = (torch.randn(shape, dtype=torch.bfloat16, device="cuda").to(kept) for _ in range(2))
+    q = torch.randn(TRIED_SEQUENCES, TRIED_HEADS, TRIED_DIM, dtype=torch.bfloat16, device="cuda")
+    out = torch.empty_like(q)
+    batch = Batch.of((TRIED_TOKENS,) * TRIED_SEQUENCES, TRIED_KV_HEADS, TRIED_PAGE, pages, "cuda")
+
+    def seconds(launch: Launch) -> float:
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        try:
+            for _ in range(TRIES):
+                paged_by(launch, (q, k, v), batch, out)
+        except Exception:  # more shared memory or registers than this GPU has
+            return inf
+        begin.record()
+        for _ in range(TRIES):
+            paged_by(launch, (q, k, v), batch, out)
+        end.record()
+        end.synchronize()
+        return float(begin.elapsed_time(end))
+
+    return min(LAUNCHES, key=seconds)
+
+
+def paged_by(launch: Launch, qkv: tuple[Any, Any, Any], batch: Batch, out: Any) -> None:
+    """Decode attention by the paged kernels, launched in one way."""
     import torch  # noqa: PLC0415
 
     from sim.calibrate import kernels  # noqa: PLC0415
 
+    q, k_cache, v_cache = qkv
     sequences, heads, dim = q.shape
     kv_heads = k_cache.shape[-2]
     group = heads // kv_heads
@@ -133,8 +191,9 @@ def paged(q: Any, k_cache: Any, v_cache: Any, batch: Batch, out: Any) -> None:
         max(DOT_ROWS, power_of_two(group)),
         dim,
         batch.page_tokens,
-        num_warps=4,
-        num_stages=3,
+        launch.block,
+        num_warps=launch.warps,
+        num_stages=launch.stages,
     )
     kernels.join_chunks[(sequences, heads)](
         parts, weights, batch.contexts, out, batch.chunk, batch.chunks, heads, dim, num_warps=4

@@ -155,7 +155,8 @@ class StepSet:
     @property
     def name(self) -> str:
         """How the set is called in a file."""
-        return f"{self.shape.name.replace('.', '-')}-{self.weights}"
+        kv = "" if self.kv == self.weights else f"-kv-{self.kv}"
+        return f"{self.shape.name.replace('.', '-')}-{self.weights}{kv}"
 
 
 @dataclass(frozen=True, slots=True)

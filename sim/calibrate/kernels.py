@@ -3,12 +3,11 @@
 Decode attention reads a paged KV cache: the context of a sequence is cut into chunks that different programs
 reduce (flash decoding), and a second kernel joins their parts. Query heads of a KV head share one reading.
 The cache is laid out [page, token, head, number], so that consecutive pages are one long prompt.
-Arguments in capitals are constants at compile time. Sums are float32, products of matrices bf16.
+Arguments in capitals are constants at compile time; Triton reads annotations, so that no other has one.
+Sums are float32, products of matrices bf16.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import triton
 import triton.language as tl
@@ -16,13 +15,13 @@ import triton.language as tl
 
 @triton.jit
 def add_norm(
-    delta: Any,
-    residual: Any,
-    scale: Any,
-    normed: Any,
-    hidden: Any,
+    delta,
+    residual,
+    scale,
+    normed,
+    hidden,
     HIDDEN: tl.constexpr,
-) -> None:
+):
     """Add to the residual and write its RMS norm, in the number format of the output; one row a program."""
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, HIDDEN)
@@ -37,18 +36,18 @@ def add_norm(
 
 @triton.jit
 def rotate_and_keep(
-    qkv: Any,
-    cosines: Any,
-    sines: Any,
-    positions: Any,
-    slots: Any,
-    k_cache: Any,
-    v_cache: Any,
-    q_heads: Any,
-    kv_heads: Any,
+    qkv,
+    cosines,
+    sines,
+    positions,
+    slots,
+    k_cache,
+    v_cache,
+    q_heads,
+    kv_heads,
     HEADS: tl.constexpr,
     HALF: tl.constexpr,
-) -> None:
+):
     """Rotate q and k of a token in place, and put its K and V into their slot of the cache."""
     token = tl.program_id(0).to(tl.int64)
     position = tl.load(positions + token)
@@ -78,7 +77,7 @@ def rotate_and_keep(
 
 
 @triton.jit
-def gated(pair: Any, product: Any, inner: Any, BLOCK: tl.constexpr) -> None:
+def gated(pair, product, inner, BLOCK: tl.constexpr):
     """silu(gate) x up, of rows that hold the gate's half and then the other."""
     row = tl.program_id(0).to(tl.int64)
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -91,29 +90,30 @@ def gated(pair: Any, product: Any, inner: Any, BLOCK: tl.constexpr) -> None:
 
 @triton.jit
 def attend_pages(
-    queries: Any,
-    k_cache: Any,
-    v_cache: Any,
-    pages: Any,
-    begin: Any,
-    end: Any,
-    scale: Any,
-    kv_heads: Any,
-    kv_head: Any,
+    queries,
+    k_cache,
+    v_cache,
+    pages,
+    begin,
+    end,
+    scale,
+    kv_heads,
+    kv_head,
     ROWS: tl.constexpr,
     DIM: tl.constexpr,
     PAGE: tl.constexpr,
-) -> Any:
+    BLOCK: tl.constexpr,
+):
     """Attend from some queries to the tokens from `begin` to `end`: peak, total weight, weighted sum."""
     at = tl.arange(0, DIM)
-    token = tl.arange(0, PAGE)
+    token = tl.arange(0, BLOCK)
     peak = tl.full([ROWS], -1e30, tl.float32)
     total = tl.zeros([ROWS], tl.float32)
     acc = tl.zeros([ROWS, DIM], tl.float32)
-    for start in range(begin, end, PAGE):
-        page = tl.load(pages + start // PAGE).to(tl.int64)
-        spot = ((page * PAGE + token) * kv_heads + kv_head)[:, None] * DIM + at[None, :]
+    for start in range(begin, end, BLOCK):
         valid = start + token < end
+        page = tl.load(pages + (start + token) // PAGE, mask=valid, other=0).to(tl.int64)
+        spot = ((page * PAGE + (start + token) % PAGE) * kv_heads + kv_head)[:, None] * DIM + at[None, :]
         k = tl.load(k_cache + spot, mask=valid[:, None], other=0.0).to(queries.dtype)
         scores = tl.where(valid[None, :], tl.dot(queries, tl.trans(k)) * scale, -1e30)
         new_peak = tl.maximum(peak, tl.max(scores, 1))
@@ -128,24 +128,25 @@ def attend_pages(
 
 @triton.jit
 def attend_chunk(
-    q: Any,
-    q_stride: Any,
-    k_cache: Any,
-    v_cache: Any,
-    pages: Any,
-    pages_stride: Any,
-    contexts: Any,
-    parts: Any,
-    weights: Any,
-    chunk: Any,
-    chunks: Any,
-    scale: Any,
-    kv_heads: Any,
+    q,
+    q_stride,
+    k_cache,
+    v_cache,
+    pages,
+    pages_stride,
+    contexts,
+    parts,
+    weights,
+    chunk,
+    chunks,
+    scale,
+    kv_heads,
     GROUP: tl.constexpr,
     ROWS: tl.constexpr,
     DIM: tl.constexpr,
     PAGE: tl.constexpr,
-) -> None:
+    BLOCK: tl.constexpr,
+):
     """Attend from the query heads of one KV head of one sequence to one chunk of its context."""
     sequence, kv_head, part = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     begin = part * chunk
@@ -155,9 +156,11 @@ def attend_chunk(
         real = (tl.arange(0, ROWS) < GROUP)[:, None]
         at = tl.arange(0, DIM)[None, :]
         queries = tl.load(q + sequence * q_stride + head[:, None] * DIM + at, mask=real, other=0.0)
-        own_pages = pages + sequence * pages_stride
+        if k_cache.dtype.element_ty.primitive_bitwidth == 8:
+            queries = queries.to(tl.float16)  # FP8 becomes float16 in one instruction, bf16 in several
+        pages += sequence * pages_stride
         peak, total, acc = attend_pages(
-            queries, k_cache, v_cache, own_pages, begin, end, scale, kv_heads, kv_head, ROWS, DIM, PAGE
+            queries, k_cache, v_cache, pages, begin, end, scale, kv_heads, kv_head, ROWS, DIM, PAGE, BLOCK
         )
         place = (sequence * kv_heads * GROUP + head) * chunks + part
         tl.store(parts + place[:, None] * DIM + at, acc / total[:, None], mask=real)
@@ -166,15 +169,15 @@ def attend_chunk(
 
 @triton.jit
 def join_chunks(
-    parts: Any,
-    weights: Any,
-    contexts: Any,
-    out: Any,
-    chunk: Any,
-    chunks: Any,
-    heads: Any,
+    parts,
+    weights,
+    contexts,
+    out,
+    chunk,
+    chunks,
+    heads,
     DIM: tl.constexpr,
-) -> None:
+):
     """Join what the chunks of a sequence gave for one query head."""
     sequence, head = tl.program_id(0), tl.program_id(1)
     context = tl.load(contexts + sequence)
@@ -197,16 +200,16 @@ def join_chunks(
 
 @triton.jit
 def join_two(
-    first: Any,
-    second: Any,
-    first_weight: Any,
-    second_weight: Any,
-    out: Any,
-    tokens: Any,
-    heads: Any,
+    first,
+    second,
+    first_weight,
+    second_weight,
+    out,
+    tokens,
+    heads,
     HEADS: tl.constexpr,
     DIM: tl.constexpr,
-) -> None:
+):
     """Join attention over a cached prefix with that over the new tokens, for all heads of a token.
 
     The parts are [token, head, number], their weights (logarithms of sums) [head, token].

@@ -1,7 +1,8 @@
 """How often a case is timed, and what is kept of the times: a median and the distance of the quartiles.
 
-A case is run a few times unmeasured, since first calls load, compile and choose kernels; then until it has
-been timed often enough or its share of the time is used up, and at least a few times in any case.
+A case is run for a while unmeasured, since first calls choose kernels, and since the clock falls under load:
+what is wanted is the time that lasts. Then it is run until it has been timed often enough or its share of the
+time is used up, and at least a few times in any case.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How often: `warmups` unmeasured, then `least` to `most` repetitions within `share_s` if they fit."""
+    """Unmeasured for `warm_s`, then `least` to `most` repetitions, within `share_s` if that allows."""
 
-    warmups: int = 3
+    warmups: int = 2
+    warm_s: float = 0.1
     least: int = 5
     most: int = 30
-    share_s: float = 0.25
+    share_s: float = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,10 @@ class Summary:
 
 def repeated(once: Callable[[], float], clock: Clock, policy: Policy) -> list[float]:
     """Call what times itself as often as the policy says, and return its times in seconds."""
-    for _ in range(policy.warmups):
+    started, calls = clock(), 0
+    while calls < policy.warmups or clock() - started < policy.warm_s:
         once()
+        calls += 1
     started = clock()
     samples: list[float] = []
     while len(samples) < policy.most:

@@ -30,15 +30,18 @@ PAGE_TOKENS = 64
 LARGE_SHAPES = ((10240, 8192), (8192, 8192), (57344, 8192), (8192, 28672))
 SPLIT_SHAPES = ((1280, 8192), (8192, 1024), (7168, 8192), (8192, 3584))
 """n and k of the GEMMs of a layer of Llama-3.1-70B, on one GPU and on each of eight."""
-ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1000, 1024, 1536, 2048, 3000, 4096)
-MANY_ROWS = (6000, 8192, 16384)
+ROWS = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+OWN_ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1000, 1024, 1536, 2048, 3000)
+MANY_ROWS = (4096, 6000, 8192, 16384)
 PROMPTS = (128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
-PREFIXES = tuple((new, cached) for new in (256, 1024, 4096) for cached in (1024, 4096, 16384, 65536))
-PROMPT_BATCHES = ((16, 256), (4, 1024), (8, 2048))
-BATCHES = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+PREFIXES = tuple((new, cached) for new in (64, 256, 1024, 4096) for cached in (1024, 4096, 16384, 65536))
+PROMPT_BATCHES = ((32, 64), (16, 256), (4, 1024), (8, 2048), (2, 8192))
+BATCHES = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 CONTEXTS = (128, 1024, 4096, 16384, 65536)
 SHORT_PROMPTS = (1, 16, 64, 128, 256, 384, 512, 768, 1024, 1536)
 STEP_PROMPTS = (*SHORT_PROMPTS, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 32768)
+STEP_PRECISIONS = (("bf16", "bf16"), ("fp8", "bf16"), ("fp8", "fp8"))
+"""Of weights and of the KV cache."""
 MOST_STEP_TOKENS = 524_288
 RAGGED_BATCHES = (16, 64, 128)
 RAGGED_DRAWS = 3
@@ -93,9 +96,9 @@ def _gemms(shape: Shape, precisions: tuple[str, ...]) -> Iterator[Case]:
     )
     for precision in precisions:
         for n, k in (*own, *LARGE_SHAPES, *SPLIT_SHAPES):
-            rows = (*ROWS, *MANY_ROWS) if (n, k) in own else ROWS
+            rows = (*OWN_ROWS, *MANY_ROWS) if (n, k) in own else ROWS
             yield from (GemmCase(m, n, k, precision) for m in rows)
-    yield from (GemmCase(m, shape.vocab, shape.hidden, "bf16") for m in ROWS if m <= 256)
+    yield from (GemmCase(m, shape.vocab, shape.hidden, "bf16") for m in OWN_ROWS if m <= 256)
 
 
 def _attention(shape: Shape, precisions: tuple[str, ...]) -> Iterator[Case]:
@@ -127,9 +130,9 @@ def _all_reduces(gpus: int) -> Iterator[Case]:
 
 
 def _steps(shape: Shape, precisions: tuple[str, ...]) -> Iterator[Case]:
-    """Whole steps; the KV cache has the precision of the weights."""
-    for precision in precisions:
-        of = StepSet(shape, precision, precision, PAGE_TOKENS)
+    """Whole steps; FP8 weights with a KV cache in bf16 and with one in FP8."""
+    for weights, kv in (pair for pair in STEP_PRECISIONS if set(pair) <= set(precisions)):
+        of = StepSet(shape, weights, kv, PAGE_TOKENS)
         for batch in BATCHES:
             yield from (DecodeCase(of, batch, c) for c in CONTEXTS if batch * c <= MOST_STEP_TOKENS)
         yield from (RaggedCase(of, contexts) for contexts in _draws())

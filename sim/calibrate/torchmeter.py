@@ -22,7 +22,8 @@ from sim.calibrate.smi import Watch, described
 from sim.calibrate.works import Work, work
 
 PLAIN_LAUNCHES = 2
-SPIN_CYCLES = 1_000_000  # half a millisecond: longer than it takes to queue a graph
+SPIN_CYCLES = 200_000  # a tenth of a millisecond: as long as it takes to queue a graph
+LAUNCH_CYCLES = 20_000  # ten microseconds: longer than it takes to queue a copy
 ACTIVATION_BYTES = 16 * 10**9
 SPARE_PAGES = 1024
 PREVIEW = "--dry-run shows what would be measured"
@@ -136,10 +137,11 @@ class TorchMeter:
     def _timed(self, job: Work) -> Callable[[], float]:
         torch = self.torch
         launch = self._captured(job.launch) if job.is_captured else job.launch
+        cycles = SPIN_CYCLES if job.is_captured else SPIN_CYCLES + job.launches * LAUNCH_CYCLES
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
 
         def once() -> float:
-            torch.cuda._sleep(SPIN_CYCLES)
+            torch.cuda._sleep(cycles)
             begin.record()
             launch()
             end.record()

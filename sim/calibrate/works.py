@@ -29,14 +29,18 @@ from sim.calibrate.meter import RefusedError
 
 COLD_BYTES = 256 * 1024**2
 MOST_OPERANDS = 32
-SHORTEST_S = 4e-4
+MOST_LAUNCHES = 200
+SHORTEST_S = 2e-3
 ASSUMED_FLOPS, ASSUMED_BYTES_PER_S, ASSUMED_COPY_BYTES_PER_S = 6e14, 3e12, 5e10
 PAGE_TOKENS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What to launch; `is_captured` says whether a CUDA graph can hold it."""
+    """What to launch, how many operators that is, and whether a CUDA graph should hold it.
+
+    Copies are launched one by one, as by engines: the driver treats large ones in a graph differently.
+    """
 
     launch: Callable[[], object]
     launches: int = 1
@@ -51,7 +55,7 @@ def operands(bytes_each: float) -> int:
 def launches(seconds_each: float, sets: int) -> int:
     """How many launches are timed together: enough to be seen by the clock, each set alike often."""
     wanted = max(1, round(SHORTEST_S / seconds_each))
-    return min(-(-wanted // sets) * sets, 2 * MOST_OPERANDS) if sets < wanted else sets
+    return max(sets, min(-(-wanted // sets) * sets, MOST_LAUNCHES))
 
 
 @singledispatch
@@ -155,20 +159,20 @@ def _(case: DecodeAttentionCase, model: Llama | None) -> Work:
 def _(case: CopyCase, model: Llama | None) -> Work:
     import torch  # noqa: PLC0415
 
-    places = {"device": ("cuda:0", "cuda:0"), "host": ("cpu", "cpu"), "peer": ("cuda:1", "cuda:1")}
     start, _, end = case.direction.partition("-")
-    host = {"dtype": torch.uint8, "device": "cpu", "pin_memory": True}
-    source, target = (
-        torch.empty(case.bytes, **host)
-        if name == "host"
-        else torch.empty(case.bytes, dtype=torch.uint8, device=places[name][0])
-        for name in (start, end)
-    )
+
+    def room_in(name: str) -> Any:
+        if name == "host":
+            return torch.empty(case.bytes, dtype=torch.uint8, pin_memory=True)
+        return torch.empty(case.bytes, dtype=torch.uint8, device="cuda:1" if name == "peer" else "cuda:0")
+
+    sets = operands(2 * case.bytes)
+    pairs = [(room_in(end), room_in(start)) for _ in range(sets)]
     rate = ASSUMED_BYTES_PER_S if case.direction == "device-device" else ASSUMED_COPY_BYTES_PER_S
-    count = launches(max(case.bytes / rate, 1e-5), 1)
+    count = launches(max(case.bytes / rate, 2e-6), sets)
 
     def launch() -> None:
-        for _ in range(count):
+        for target, source in islice(cycle(pairs), count):
             target.copy_(source, non_blocking=True)
 
     return Work(launch, count, is_captured=False)

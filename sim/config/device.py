@@ -8,9 +8,18 @@ there to fit and to check the roofline.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from sim.base.errors import ValueProblem
 from sim.config.form import Form, Name, NamedForm, RootForm, with_own_names
@@ -28,6 +37,12 @@ class Timed(Form):
         None, description="distance between the quartiles; none where single times were not kept"
     )
     repetitions: Count | None = Field(None, description="how often it was timed; none where not kept")
+
+    @model_serializer(mode="wrap")
+    def _times_last(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What was timed, then how long it took."""
+        row = write(self)
+        return {**{key: value for key, value in row.items() if key not in Timed.model_fields}, **row}
 
     @property
     def median_ps(self) -> int:
