@@ -36,6 +36,7 @@ MAY_IMPORT = {
         "catalog",
         "topology",
         "timing",
+        "network",
         "serving",
         "tables",
         "workload",

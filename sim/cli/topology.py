@@ -24,7 +24,7 @@ from sim.results.words import NOTHING
 from sim.topology.cluster import Cluster, build
 from sim.topology.measure import measure
 from sim.topology.outline import outline
-from sim.topology.route import HINT, place, route
+from sim.topology.place import HINT, place
 
 Figures = dict[str, Any]
 _ABOUT = ("sim", "name", "description", "source")
@@ -87,9 +87,11 @@ def show_stats(wanted: str, as_json: bool) -> None:
 
 def show_path(wanted: str, ends: Sequence[str], as_json: bool) -> None:
     """`sim topo path`: the way between two nodes or GPUs."""
+    from sim.cli.way import way  # noqa: PLC0415 - slow to import
+
     _, cluster = load(wanted)
     source, target = (place(cluster, end) for end in _two(ends))
-    _answer(asdict(route(cluster, source, target)), words.path_screen, as_json)
+    _answer(asdict(way(cluster, source, target)), words.path_screen, as_json)
 
 
 def show_difference(one: str, other: str, as_json: bool) -> None:

@@ -8,7 +8,7 @@ their NVLink ports, PCIe and NICs. A transfer crosses
   ports at once and holds nobody back);
 - over the fabric with GPUDirect RDMA: NICs of both sides and the switches between. It arrives on the lane of
   its receiver. A sender on another lane hands the bytes to its neighbour over NVLink first (PXN), or sends
-  them up to the spines, as the fabric says;
+  them up to the spines, as the fabric says; where the leaves of both serve a rail together neither is needed;
 - over the fabric without GPUDirect: on each side also PCIe, and host memory twice (in and out);
 - between GPU and host memory: PCIe and host memory; over the fabric to or from the memory of another host,
   NICs and switches in place of PCIe;
@@ -41,6 +41,7 @@ from sim.network.maxmin import Link
 from sim.network.path import Cap, Path, tightest
 from sim.network.spray import Spray
 from sim.topology.cluster import Cluster
+from sim.topology.wiring import NO_LEAF
 
 
 class Port(NamedTuple):
@@ -106,15 +107,14 @@ class Fabric:
             local = self.cluster.local[source.node]
             numbers = [self._gpu_local(source, "tx"), self._gpu_local(target, "rx")]
             return self.table.path(numbers, local.endpoint_latency_ps + local.latency_ps)
-        if self._goes_straight and (source.group == target.group or self._goes_by_spine):
+        is_handed_over = source.group != target.group and self.is_handed_over(source, target)
+        if self._goes_straight and not is_handed_over:
             return self._nic_to_nic(source, target, queue_pair)
-        form = self.cluster.fabric
-        assert form is not None
         sender, before, after, copies = source, [], [], None
-        if source.group != target.group and form.other_rail == "pxn":
+        if is_handed_over:
             sender = Port(source.node, target.group)
             before = [self._gpu_local(source, "tx"), self._gpu_local(sender, "rx")]
-        if not form.gpudirect:
+        if not self._goes_straight:
             before += self._out_of_gpu(sender)
             after = self._into_gpu(target)
             copies = tightest(
@@ -137,7 +137,7 @@ class Fabric:
         if cluster.domain_of(source.node) == cluster.domain_of(target.node):
             return inside_ps
         assert form is not None
-        is_handed_over = source.group != target.group and form.other_rail == "pxn"
+        is_handed_over = source.group != target.group and self.is_handed_over(source, target)
         sender = Port(source.node, target.group) if is_handed_over else source
         latency_ps = self._leaf_latency_ps(self._nics(sender).leaves[0], self._nics(target).leaves[0])
         if is_handed_over:
@@ -145,6 +145,19 @@ class Fabric:
         if not form.gpudirect:
             latency_ps += self._host_latency_ps(source.node) + self._host_latency_ps(target.node)
         return latency_ps
+
+    def is_handed_over(self, source: Port, target: Port) -> bool:
+        """Whether bytes change to the lane of their receiver over NVLink before they leave the node (PXN).
+
+        They need not where the leaves at both ends serve a rail together, for those reach each other as the
+        leaves of one rail do.
+        """
+        if source.group == target.group or self._goes_by_spine:
+            return False
+        one, other = self._nics(source).leaves[0], self._nics(target).leaves[0]
+        if NO_LEAF in (one, other):
+            return True
+        return set(self.cluster.leaves[one].rails).isdisjoint(self.cluster.leaves[other].rails)
 
     def gpu_to_dram(self, source: Port, target: int | None = None, queue_pair: int = 0) -> Path:
         """From GPUs to the memory of a host: their own over PCIe, another over the fabric."""

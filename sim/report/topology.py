@@ -5,7 +5,7 @@ Each screen is made of the same plain figures that `--json` writes. Rates are pe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -18,6 +18,7 @@ FACTS_FROM = 34
 """The column at which the facts of a part of the tree begin."""
 FACT_WIDTH = 33
 """The columns that the title and the value of a fact take."""
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def tree_screen(figures: Figures) -> list[Line]:
@@ -41,29 +42,22 @@ def stats_screen(figures: Figures) -> list[Line]:
 
 
 def path_screen(figures: Figures) -> list[Line]:
-    """The way between two places, hop by hop."""
-    hops, latency = figures["hops"], figures["latency"]
-    rows = [
-        [
-            hop["source"],
-            "→ " + hop["target"],
-            f"{hop['link']} ×{hop['cables']}",
-            shown(hop["bytes_per_s"], "rate"),
-        ]
-        for hop in hops
-    ]
+    """The way between two places, link by link."""
+    rows = [[_named(link), _made_of(link), shown(link["bytes_per_s"], "rate")] for link in figures["links"]]
     lines: list[Line] = [
         [(f"{figures['source']} → {figures['target']}", "bold"), (f"   {figures['way']}", "dim")],
         [],
-        *([(f"  {row.rstrip()}", "")] for row in aligned(rows, left=3)),
+        *([(f"  {row.rstrip()}", "")] for row in aligned(rows, left=2)),
         [],
     ]
     equal = "below it latency weighs more, above it bandwidth"
     return [
         *lines,
-        *_facts("latency", shown(figures["latency_ps"], "time"), list(_delays(latency))),
-        _fact(
-            "bandwidth", shown(figures["bytes_per_s"], "rate"), "what the slowest hop carries, alone on it"
+        *_facts("latency", shown(figures["latency_ps"], "time"), _joined(_delays(figures["latency"]))),
+        *_facts(
+            "bandwidth",
+            shown(figures["bytes_per_s"], "rate"),
+            f"alone, held back by {figures['held_back_by']}",
         ),
         _fact("equal at", shown(figures["equal_bytes"], "size"), equal),
     ]
@@ -74,10 +68,28 @@ def _delays(latency: Figures) -> Iterator[str]:
     yield f"{shown(latency['ends_ps'], 'time')} at the ends"
     if latency["switches"]:
         yield f"{shown(latency['switches_ps'], 'time')} in {_switches(latency['switches'])}"
-    if latency["nvlink_ps"]:
-        yield f"{shown(latency['nvlink_ps'], 'time')} over NVLink"
+    if latency["inside_ps"]:
+        yield f"{shown(latency['inside_ps'], 'time')} over {latency['inside']}"
+    if latency["host_ps"]:
+        yield f"{shown(latency['host_ps'], 'time')} in and out of host memory"
     if latency["fibre_m"]:
         yield f"{shown(latency['fibre_ps'], 'time')} in {shown(latency['fibre_m'], 'length')} of fibre"
+
+
+def _joined(parts: Iterable[str]) -> str:
+    """Parts of a text that may be broken between them only."""
+    return ", ".join(part.replace(" ", NO_BREAK) for part in parts)
+
+
+def _named(link: Figures) -> str:
+    """A link by name, and how many there are of its like."""
+    return f"{link['name']} and {link['links'] - 1} more" if link["links"] > 1 else str(link["name"])
+
+
+def _made_of(link: Figures) -> str:
+    """The cables of a link, and whether bytes cross it more than once."""
+    cables = f"{link['link']} ×{link['cables']}" if link["link"] else ""
+    return cables if link["times"] == 1 else f"{cables} in and out".strip()
 
 
 def diff_screen(figures: Figures) -> list[Line]:
@@ -275,10 +287,9 @@ def _switches(count: int | None) -> str:
     return NOTHING if count is None else "1 switch" if count == 1 else f"{whole(count)} switches"
 
 
-def _facts(title: str, value: str, parts: Sequence[str]) -> Iterator[Line]:
-    """A fact whose explanation may take several lines, broken between its parts."""
-    whole_parts = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
-    first, *more = (line.replace("\N{NO-BREAK SPACE}", " ") for line in wrap(whole_parts, WIDTH - FACT_WIDTH))
+def _facts(title: str, value: str, about: str) -> Iterator[Line]:
+    """A fact whose explanation may take several lines; what is joined by no-break spaces stays together."""
+    first, *more = (line.replace(NO_BREAK, " ") for line in wrap(about, WIDTH - FACT_WIDTH))
     yield _fact(title, value, first)
     for line in more:
         yield [(" " * FACT_WIDTH + line, "dim")]

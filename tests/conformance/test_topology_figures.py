@@ -8,6 +8,7 @@ import pytest
 
 from sim.catalog import load_catalog
 from sim.cli.topology import described
+from sim.cli.way import way
 from sim.config.load import dump, load_topology
 from sim.report.draw import draw
 from sim.report.scene import scene
@@ -15,7 +16,7 @@ from sim.report.topology import stats_screen, tree_screen
 from sim.topology.cluster import build
 from sim.topology.measure import cut_of_flow, cut_of_tiers, measure
 from sim.topology.outline import outline
-from sim.topology.route import place, route
+from sim.topology.place import place
 
 FILES = {file.stem: file for file in sorted((Path(__file__).parents[2] / "topologies").glob("*.yaml"))}
 CATALOG = load_catalog()
@@ -83,12 +84,12 @@ def test_both_cuts_agree(cluster):
 
 
 def test_ends_meet_at_the_rate_of_their_nics(cluster):
-    """A node alone on the fabric is held back by its slowest hop, the same both ways."""
+    """A node alone on the fabric is held back by its narrowest link, the same both ways."""
     last = len(cluster.types) - 1
-    found = route(cluster, place(cluster, "0"), place(cluster, str(last)))
+    found = way(cluster, place(cluster, "0"), place(cluster, str(last)))
     assert found.latency_ps > 0
-    assert found.bytes_per_s == min(hop.bytes_per_s for hop in found.hops)
-    back = route(cluster, place(cluster, str(last)), place(cluster, "0"))
+    assert found.bytes_per_s == pytest.approx(min(link.bytes_per_s for link in found.links))
+    back = way(cluster, place(cluster, str(last)), place(cluster, "0"))
     assert (back.bytes_per_s, back.latency_ps) == (found.bytes_per_s, found.latency_ps)
 
 

@@ -47,6 +47,8 @@ SCREENS: dict[str, list[str]] = {
     "path-gpus": ["path", "by-hand.yaml", "gpu", "0", "gpu", "31"],
     "path-domain": ["path", "racks.yaml", "gpu:0", "gpu:23"],
     "path-b200": ["path", "b200-4000-ib-ndr", "0", "499"],
+    "path-staged": ["path", "staged.yaml", "gpu", "0", "gpu", "19"],
+    "path-hashed": ["path", "hashed.yaml", "0", "9"],
     "diff-same": ["diff", "racks.yaml", "racks.yaml"],
     "diff-kinds": ["diff", "by-hand.yaml", "racks.yaml"],
     "diff-b200": ["diff", "b200-4000-ib-ndr", "b200-4000-ib-2to1"],
@@ -96,7 +98,7 @@ def test_json_says_the_same(name: str, study: Path, capsys: pytest.CaptureFixtur
     assert main(["topo", *SCREENS[name], "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     verb = SCREENS[name][0]
-    key = {"show": "parts", "stats": "fabric", "path": "hops", "diff": "keys"}[verb]
+    key = {"show": "parts", "stats": "fabric", "path": "links", "diff": "keys"}[verb]
     assert key in figures
     assert ("placement" in figures) == ("--scenario" in SCREENS[name])
 

@@ -10,7 +10,6 @@ from sim.network.fabric import Fabric, Port
 from sim.network.flows import FlowNetwork
 from sim.network.maxmin import MaxMin, Rated
 from sim.serving.seating import lanes, seat
-from sim.topology.route import Place, route
 
 NO_GPUDIRECT = ("  rails: 8", "  rails: 8\n  gpudirect: false")
 OVER_SPINES = ("  rails: 8", "  rails: 8\n  other_rail: spine")
@@ -310,33 +309,42 @@ def test_without_a_fabric_a_replica_has_the_nvlink_of_its_own_gpus(fabric):
     assert together == pytest.approx(4 * cluster.local[0].effective_bytes_per_s)
 
 
-def told(cluster, source, target):
-    """What `sim topo path` says of a way from GPU to GPU, each (node, number)."""
-    return route(cluster, *(Place(node, gpu, f"GPU {gpu} of {node}") for node, gpu in (source, target)))
+SHARED_LEAVES = ("  rails: 8", "  rails: 8\n  rails_per_leaf: 4")
 
 
-@pytest.mark.parametrize("changes", [(), (OVER_SPINES,)], ids=["pxn", "spines"])
 @pytest.mark.parametrize(
-    ("source", "target"),
-    [((1, 3), (1, 4)), ((1, 3), (2, 3)), ((1, 3), (5, 3)), ((1, 3), (9, 3))],
-    ids=["node", "unit", "pod", "cores"],
+    ("target", "between"),
+    [(2, []), (5, ["unit 0 leaf 0 up", "unit 1 leaf 0 down"])],
+    ids=["leaf", "spines"],
 )
-def test_on_one_rail_transfers_are_as_fast_as_the_topology_says(fabric, changes, source, target):
-    one = fabric(*changes)
-    path, way = one.gpu_to_gpu(Port(*source), Port(*target)), told(one.cluster, source, target)
-    assert path.latency_ps == way.latency_ps
-    assert rate(path) == pytest.approx(way.bytes_per_s)
+def test_another_rail_of_the_same_leaves_needs_no_nvlink(fabric, target, between):
+    """Rails 0 to 3 share a leaf in each unit: a NIC reaches those of rail 3 as it does those of rail 1."""
+    one = fabric(SHARED_LEAVES)
+    path = one.gpu_to_gpu(Port(1, 1), Port(target, 3))
+    assert names(one, path) == ["node 1 NIC tx rail 1", *between, f"node {target} NIC rx rail 3"]
+    assert path.latency_ps == one.gpu_to_gpu(Port(1, 1), Port(target, 1)).latency_ps
+    assert one.wait_ps(Port(1, 1), Port(target, 3)) == path.latency_ps
 
 
-def test_over_the_spines_to_another_rail_as_fast_as_the_topology_says(fabric):
-    one = fabric(OVER_SPINES)
-    path, way = one.gpu_to_gpu(Port(1, 3), Port(2, 6)), told(one.cluster, (1, 3), (2, 6))
-    assert path.latency_ps == way.latency_ps
-    assert rate(path) == pytest.approx(way.bytes_per_s)
+def test_another_rail_of_other_leaves_takes_nvlink(fabric):
+    one = fabric(SHARED_LEAVES)
+    path = one.gpu_to_gpu(Port(1, 1), Port(2, 4))
+    assert names(one, path) == [
+        f"node 1 {NVLINK} tx rail 1",
+        f"node 1 {NVLINK} rx rail 4",
+        "node 1 NIC tx rail 4",
+        "node 2 NIC rx rail 4",
+    ]
 
 
-def test_handed_over_to_another_rail_as_fast_as_the_topology_says(fabric):
-    one = fabric()
-    path, way = one.gpu_to_gpu(Port(1, 3), Port(2, 6)), told(one.cluster, (1, 3), (2, 6))
-    assert rate(path) == pytest.approx(way.bytes_per_s)
-    assert path.latency_ps == way.latency_ps
+def test_another_rail_of_the_same_leaf_without_gpudirect(fabric):
+    one = fabric(SHARED_LEAVES, NO_GPUDIRECT)
+    path = one.gpu_to_gpu(Port(1, 1), Port(2, 3))
+    assert not any(NVLINK in name for name in names(one, path))
+    assert names(one, path)[0] == f"node 1 {PCIE} up rail 1"
+    assert path.latency_ps == one.gpu_to_gpu(Port(1, 1), Port(2, 1)).latency_ps
+
+
+def test_a_pair_back_to_back_has_no_leaf_to_share(fabric):
+    one = fabric(text=shipped("two-dgx-b200-direct.yaml"))
+    assert names(one, one.gpu_to_gpu(Port(0, 1), Port(1, 3)))[0] == f"node 0 {NVLINK} tx rail 1"
