@@ -17,8 +17,9 @@ class Efficiency(Entry):
     """Fractions of nominal rates for an architecture.
 
     `gemm_compute` is by precision and `attention_compute` by kind of kernel, both of the dense tensor rate
-    (attention computes in bf16). The memory fractions are of the nominal memory rate. `kernel_time_ps` is
-    the fixed cost of each kernel.
+    (attention computes in bf16). The memory fractions are of the nominal memory rate. `kernel_time_ps` is the
+    fixed cost of each kernel. `widened` is the part of both GEMM rates that is left where weights of four
+    bits are widened before they are multiplied; 1 where no such kernel was measured.
     """
 
     gemm_compute: Mapping[str, float]
@@ -27,6 +28,7 @@ class Efficiency(Entry):
     attention_memory: float
     elementwise_memory: float
     kernel_time_ps: int
+    widened: float = 1.0
 
     @classmethod
     def read(cls, fields: Fields) -> Efficiency:
@@ -39,6 +41,7 @@ class Efficiency(Entry):
             attention_memory=fields.quantity("attention_memory", "fraction"),
             elementwise_memory=fields.quantity("elementwise_memory", "fraction"),
             kernel_time_ps=fields.whole_quantity("kernel_time", "time"),
+            widened=fields.quantity("widened", "fraction") if fields.has("widened") else 1.0,
         )
 
     @property

@@ -2,9 +2,9 @@
 
 Bits include block scales where a format has them: NVFP4 one 8-bit scale for 16 numbers, MXFP4 one for 32,
 INT4 one 16-bit scale for 32. Scales of FP8 (one for 128 x 128 numbers, or for a tensor) are left out: less
-than 0.1 %. MXFP4 and INT4 are taken as storage only: kernels widen them and compute in a 16-bit format.
-Sources: NVIDIA, "Introducing NVFP4" (2025); OCP, Microscaling Formats 1.0 (2023); compressed-tensors,
-formats.
+than 0.1 %. MXFP4 and INT4 are storage: kernels widen them and compute in a 16-bit format, but for what
+sim.timing.rates says of MXFP4. Sources: NVIDIA, "Introducing NVFP4" (2025); OCP, Microscaling Formats 1.0
+(2023); compressed-tensors, formats.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from sim.catalog.attention import Attention, GroupedAttention, LatentAttention, LinearAttention
 from sim.catalog.layer import Layer
 from sim.catalog.matrix import Matrix, share
-from sim.catalog.precision import HALF, kv_number_bytes
+from sim.catalog.precision import kv_number_bytes
 from sim.catalog.reach import FULL, Reach
 from sim.timing.curve import Curve
 from sim.timing.gemm import elementwise, gemm
@@ -135,9 +135,9 @@ def _latent(rates: Rates, shard: Shard, attention: LatentAttention, count: int) 
             base,
             pair_ps=expanded / rates.attention_flops * PS,
             kv_ps=ends * count / rates.attention_bytes * PS,
-            cached_ps=2 * expanding * count / rates.gemm_flops[HALF] * PS,
+            cached_ps=2 * expanding * count / rates.half.flops * PS,
         )
-    scored = 2 * own.heads * own.head_dim / max(rates.gemm_flops.values()) if own is not None else 0.0
+    scored = 2 * own.heads * own.head_dim / rates.fastest_flops if own is not None else 0.0
     keys = attention.kv_other_bytes / rates.attention_bytes
     return replace(
         base,

@@ -12,18 +12,18 @@ from __future__ import annotations
 from sim.catalog.matrix import Matrix
 from sim.catalog.precision import Precision
 from sim.timing.curve import Curve
-from sim.timing.rates import ACTIVATION_BYTES, PS, Rates, input_bytes, weight_bytes
+from sim.timing.rates import ACTIVATION_BYTES, PS, Rates
 
 NOTHING = Curve([0.0], [0.0], [0.0])
 
 
 def gemm(rates: Rates, matrix: Matrix, weights: Precision) -> Curve:
     """Cost a product of m tokens with all of a matrix, in one kernel."""
-    numbers = matrix.parameters
-    compute = 2 * numbers / rates.flops(weights)
-    read = numbers * weight_bytes(weights) / rates.gemm_bytes
-    vectors = matrix.k * input_bytes(weights) + matrix.n * ACTIVATION_BYTES
-    moved = matrix.count * vectors / rates.gemm_bytes
+    numbers, product = matrix.parameters, rates.products[weights]
+    compute = 2 * numbers / product.flops
+    read = numbers * product.weight_bytes / product.bytes_per_s
+    vectors = matrix.k * product.input_bytes + matrix.n * ACTIVATION_BYTES
+    moved = matrix.count * vectors / product.bytes_per_s
     return Curve.roof((rates.kernel_ps, compute * PS), (rates.kernel_ps + read * PS, moved * PS))
 
 

@@ -24,7 +24,7 @@ from sim.catalog.mlp import MoeMlp
 from sim.catalog.precision import UNQUANTISED, Precision, precision
 from sim.timing.curve import Curve
 from sim.timing.gemm import elementwise, gemm
-from sim.timing.rates import ACTIVATION_BYTES, PS, Rates, input_bytes, weight_bytes
+from sim.timing.rates import ACTIVATION_BYTES, PS, Rates
 
 SKEW = 0.5
 ALIKE = 1.1
@@ -86,10 +86,10 @@ def _reached(chance: float, tokens: float) -> float:
 
 def _grouped(rates: Rates, mlp: MoeMlp, matrix: Matrix, weights: Precision) -> Curve:
     """One product over all experts that are reached."""
-    numbers = matrix.n * matrix.k
-    compute = 2 * numbers / rates.flops(weights)
-    read = numbers * weight_bytes(weights) / rates.gemm_bytes
-    moved = (matrix.k * input_bytes(weights) + matrix.n * ACTIVATION_BYTES) / rates.gemm_bytes
+    numbers, product = matrix.n * matrix.k, rates.products[weights]
+    compute = 2 * numbers / product.flops
+    read = numbers * product.weight_bytes / product.bytes_per_s
+    moved = (matrix.k * product.input_bytes + matrix.n * ACTIVATION_BYTES) / product.bytes_per_s
     classes = popularity(mlp.experts, mlp.active)
 
     def cost(tokens: float) -> float:

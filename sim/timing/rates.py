@@ -1,7 +1,8 @@
 """What kernels reach on a GPU, per second: its nominal rates times what its architecture reaches.
 
 Products run at the rate of the precision of their weights, attention in a 16-bit format whatever that is:
-bf16, or fp16 where weights are said to be so or the GPU has no other.
+bf16, or fp16 where weights are said to be so or the GPU has no other. MXFP4 runs with FP8 inputs at the FP8
+rate where a GPU has FP4 tensor cores; elsewhere it is widened first, as INT4 is everywhere.
 """
 
 from __future__ import annotations
@@ -9,19 +10,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sim.catalog.precision import HALF, HALVES, Precision, precision
+from sim.catalog import Efficiency, Gpu
+from sim.catalog.precision import HALF, HALVES, UNQUANTISED, Precision, precision
 from sim.timing.placement import Placement
 
 PS = 10**12
 ACTIVATION_BYTES = 2  # activations travel between operators in bf16
+MICROSCALED, NARROW_INPUTS = "mxfp4", "fp8"
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Rates of products with weights of a precision, and bytes of one number of weights and of inputs."""
+
+    flops: float
+    bytes_per_s: float
+    weight_bytes: float
+    input_bytes: float
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Rates of one GPU; `gemm_flops` by what tensor cores compute in."""
+    """Rates of one GPU; `products` by the precision of the weights."""
 
-    gemm_flops: Mapping[str, float]
-    gemm_bytes: float
+    products: Mapping[Precision, Product]
     attention_flops: float
     attention_bytes: float
     elementwise_bytes: float
@@ -33,28 +45,36 @@ class Rates:
         gpu, part, shard = placement.gpu, placement.efficiency, placement.shard
         weights = shard.model.format(shard.weights)
         half = weights if weights in HALVES else next(name for name in HALVES if name in gpu.dense_flops)
-        names = {HALF: half}
-        if precision(weights).compute != HALF:
-            names[precision(weights).compute] = weights
+        names = dict.fromkeys((UNQUANTISED, weights))
         return cls(
-            gemm_flops={key: gpu.flops(name) * part.gemm(name) for key, name in names.items()},
-            gemm_bytes=gpu.memory_bytes_per_s * part.gemm_memory,
+            products={precision(name): product(gpu, part, name, half) for name in names},
             attention_flops=gpu.flops(half) * part.attention(placement.engine.attention_kernel),
             attention_bytes=gpu.memory_bytes_per_s * part.attention_memory,
             elementwise_bytes=gpu.memory_bytes_per_s * part.elementwise_memory,
             kernel_ps=part.kernel_time_ps,
         )
 
-    def flops(self, weights: Precision) -> float:
-        """The rate of products with weights of a precision."""
-        return self.gemm_flops[weights.compute]
+    @property
+    def half(self) -> Product:
+        """Products with weights that are not quantised."""
+        return self.products[precision(UNQUANTISED)]
+
+    @property
+    def fastest_flops(self) -> float:
+        """The fastest products of those that a model makes."""
+        return max(each.flops for each in self.products.values())
 
 
-def weight_bytes(weights: Precision) -> float:
-    """Bytes of one number of the weights, scales included."""
-    return float(weights.bits / 8)
-
-
-def input_bytes(weights: Precision) -> float:
-    """Bytes of one number of the inputs of a product: as the weights, or bf16 where these are widened."""
-    return ACTIVATION_BYTES if weights.is_storage_only else weight_bytes(weights)
+def product(gpu: Gpu, part: Efficiency, name: str, half: str) -> Product:
+    """Rates of products with weights of a precision; `half` is the 16-bit format of the rest."""
+    weights = precision(name)
+    size = float(weights.bits / 8)
+    reading = gpu.memory_bytes_per_s * part.gemm_memory
+    if name == MICROSCALED and "fp4" in gpu.dense_flops:
+        return Product(gpu.flops(NARROW_INPUTS) * part.gemm(NARROW_INPUTS), reading, size, 1.0)
+    if weights.compute != HALF:
+        return Product(gpu.flops(name) * part.gemm(name), reading, size, size)
+    computing = gpu.flops(half) * part.gemm(half)
+    if weights.is_storage_only:
+        return Product(computing * part.widened, reading * part.widened, size, ACTIVATION_BYTES)
+    return Product(computing, reading, size, size)
