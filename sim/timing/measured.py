@@ -1,0 +1,145 @@
+"""Times of a replica from whole steps that were measured on its GPU with its model.
+
+Model: see sim.timing.decodesteps and sim.timing.prefillsteps. Times of the GPU alone get the host times of
+the scenario's engine added, as the roofline does; times by the wall clock hold those of the engine that was
+measured, and are refused for any other. Outside the table the roofline carries on, scaled to meet it, and
+that is told. Source: device files, see sim.config.device. Ignores: what differs between the kernels of the
+engine that was measured and those of the scenario's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from sim.base.errors import Advice, UnsupportedError, listed
+from sim.config.device import Device, Steps
+from sim.timing.decodesteps import DecodeSteps
+from sim.timing.fit import FitError
+from sim.timing.placement import Placement
+from sim.timing.prefillsteps import PrefillSteps
+from sim.timing.timing import Chunk, DecodeTable, Timing
+
+Roof = Callable[[Placement], Timing]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The largest that a table has: sequences of a step, tokens of a sequence, new and cached tokens."""
+
+    batch: int
+    context: int
+    new: int
+    cached: int
+
+
+class Measured:
+    """A Timing from a set of measured steps; `source` is the name of its file."""
+
+    def __init__(self, source: str, steps: Steps, placement: Placement, roof: Roof) -> None:
+        engine = placement.engine
+        if steps.clock == "gpu":
+            self._decode_host_ps = engine.decode_host_time_ps
+            self._prefill_host_ps = engine.prefill_host_time_ps
+            self._launch_ps = engine.prefill_launch_time_ps * placement.shard.model.layers
+            bare = replace(engine, decode_host_time_ps=0, prefill_host_time_ps=0, prefill_launch_time_ps=0)
+            placement = replace(placement, engine=bare)
+        else:
+            self._decode_host_ps = self._prefill_host_ps = self._launch_ps = 0
+        beyond = roof(placement)
+        self.source, self.steps = source, steps
+        self._padded = engine.padded_batch
+        self._decode = DecodeSteps(steps.decode, beyond.decode_table, steps.ragged)
+        self._prefill = PrefillSteps(steps.prefill, beyond.prefill_ps)
+        self._outside = 0
+        self._asked = 0
+
+    @property
+    def limits(self) -> Limits:
+        """How far the table reaches."""
+        return Limits(
+            batch=self._decode.batches[-1],
+            context=self._decode.longest_context,
+            new=self._prefill.longest,
+            cached=max(self._prefill.prefixes.cached, default=0),
+        )
+
+    @property
+    def decode_error(self) -> FitError:
+        """How far the coefficients of decode steps lie from the table, for sequences of equal length."""
+        return self._decode.error
+
+    @property
+    def ragged_error(self) -> FitError:
+        """The same for steps of unequal lengths."""
+        return self._decode.ragged_error
+
+    @property
+    def prefill_error(self) -> FitError:
+        """How far the coefficients of prefills lie from the table."""
+        return self._prefill.error
+
+    def prefill_ps(self, chunks: Sequence[Chunk]) -> int:
+        """Duration of one prefill batch of (new, cached) tokens."""
+        self._asked += 1
+        if not self._prefill.covers(chunks):
+            self._outside += 1
+        busy = self._prefill.prefill_ps(chunks)
+        return self._prefill_host_ps + max(1, round(max(busy, self._launch_ps)))
+
+    def decode_table(self, max_batch: int) -> DecodeTable:
+        """Durations of decode steps of 1 to `max_batch` sequences."""
+        table = self._decode.table(max_batch, self._padded)
+        host_ps = self._decode_host_ps
+        return DecodeTable([0, *(base + host_ps for base in table.base_ps[1:])], table.per_token_ps)
+
+    def step_ps(self, contexts: Sequence[int]) -> int:
+        """Duration of one decode step of sequences with these contexts, by the table itself."""
+        batch, tokens = len(contexts), sum(contexts)
+        uneven = self._decode.uneven_ps(batch, tokens) if len(set(contexts)) > 1 else 0.0
+        return self._decode_host_ps + round(self._decode.step_ps(batch, tokens) + uneven)
+
+    def doubts(self) -> list[Advice]:
+        """What was asked of the table so far that it does not hold."""
+        if not self._outside:
+            return []
+        most = self.limits
+        return [
+            Advice(
+                f"{self._outside:,} of {self._asked:,} prefills lie outside the measured table {self.source} "
+                f"(to {most.new:,} new and {most.cached:,} cached tokens): the roofline carries on there, "
+                "scaled to meet it",
+                "measure longer prompts with `sim calibrate`, or compare with timing.kind: roofline",
+            )
+        ]
+
+
+def measured(device: Device, placement: Placement, roof: Roof) -> Measured:
+    """The times that a device file has for a placement; refuses one that it has none for."""
+    shard = placement.shard
+    if device.hardware.catalogue != placement.gpu.name:
+        raise UnsupportedError(
+            f"{device.name} was measured on {device.hardware.catalogue or device.hardware.gpu}, "
+            f"and the nodes have {placement.gpu.name}",
+            "a table of that GPU, or kind: roofline",
+        )
+    wanted = (shard.model.name, shard.weights, shard.kv, shard.tp)
+    found = [steps for steps in device.steps if steps.decode and any(not row.cached for row in steps.prefill)]
+    has = [(steps.model, steps.weights, steps.kv, steps.tp) for steps in found]
+    if wanted not in has:
+        raise UnsupportedError(
+            f"{device.name} has no steps of {_words(*wanted)}",
+            listed([_words(*one) for one in has], "or") or "a table with prefill and decode steps",
+        )
+    steps = found[has.index(wanted)]
+    if steps.engine is not None and steps.engine != placement.engine.name:
+        raise UnsupportedError(
+            f"{device.name} holds the host times of engine {steps.engine}, "
+            f"and the scenario has {placement.engine.name}",
+            f"engine: {steps.engine}, or a table with clock: gpu",
+        )
+    return Measured(device.name, steps, placement, roof)
+
+
+def _words(model: str, weights: str, kv: str, tp: int) -> str:
+    return f"{model} with weights {weights}, kv {kv}, tp {tp}"
