@@ -98,7 +98,7 @@ class Fabric:
         return self.table.solver
 
     def pairs(self, source: int, target: int) -> range:
-        """The queue pairs of a transfer between GPUs of two nodes on a lane; inside a domain there is one way."""
+        """The queue pairs of a transfer between GPUs of two nodes on a lane; a domain has one way."""
         return range(1 if self._domains[source] == self._domains[target] else self.queue_pairs)
 
     def gpu_to_gpu(self, source: Port, target: Port, queue_pair: int = 0) -> Path:

@@ -94,7 +94,7 @@ def test_every_token_comes_when_one_step_after_the_other_brings_it(first_seed):
             compare(plan, requests, OwnWires(latency_ps), OwnWires(latency_ps))
 
 
-def drawn_on_links(dice, ranks, groups, kv_heads, queue_pairs=1):
+def drawn_on_links(dice, ranks, groups, kv_heads, queue_pairs=1, is_pooled=False):
     """A plan and requests, and twice the wires between few nodes; where pools overlap, bytes stay inside."""
     prefills, decodes = dice.randint(1, 3), dice.randint(1, 3)
     nodes = prefills + decodes - dice.randint(0, 1)
@@ -102,7 +102,8 @@ def drawn_on_links(dice, ranks, groups, kv_heads, queue_pairs=1):
     plan = drawn_plan(dice, places, ranks, groups, kv_heads, kv_grain_bytes=max(kv_heads, *ranks))
     plan = replace(plan, kv_bytes_per_token=plan.kv_bytes_per_token * queue_pairs)
     requests = drawn_requests(dice, 25, plan.block_tokens)
-    return plan, requests, *[SharedWires(nodes, groups, 3, 1471 / 1024, queue_pairs) for _ in "12"]
+    wires = [SharedWires(nodes, groups, 3, 1471 / 1024, queue_pairs, is_pooled) for _ in "12"]
+    return plan, requests, *wires
 
 
 @pytest.mark.parametrize("first_seed", range(0, 60, 20))
@@ -123,6 +124,16 @@ def test_every_token_where_transfers_are_dealt_out_anew(first_seed):
         kv_heads, queue_pairs = dice.choice((1, 2, 4, 8)), dice.choice((1, 2, 3))
         with seeded(seed):
             compare(*drawn_on_links(dice, ranks, dice.choice((1, 2)), kv_heads, queue_pairs))
+
+
+@pytest.mark.parametrize("first_seed", range(0, 60, 20))
+def test_every_token_where_queue_pairs_take_from_what_is_left(first_seed):
+    for seed in range(first_seed, first_seed + 20):
+        dice = Random(seed)
+        ranks = dice.choice(((4, 2), (2, 4), (1, 4), (2, 2)))
+        kv_heads, queue_pairs = dice.choice((1, 4, 8)), dice.choice((2, 3))
+        with seeded(seed):
+            compare(*drawn_on_links(dice, ranks, dice.choice((1, 2)), kv_heads, queue_pairs, is_pooled=True))
 
 
 def test_the_drawn_scenarios_have_what_is_hard():

@@ -185,17 +185,18 @@ class StepNetwork:
         self.version = 0
 
     def send(self, parts):
-        """Move (bytes, list of links) parts; the event happens with the end of the last one."""
+        """Move (bytes, paths that share them) parts; the event happens with the end of the last one."""
         arrived, missing = self.env.event(), [len(parts)]
         self.settle()
-        for size, path in parts:
-            self.flows.append([self.started, size, path, arrived, missing])
+        for size, paths in parts:
+            self.flows.append([self.started, size, paths, arrived, missing])
             self.started += 1
         self.plan_ends()
         return arrived
 
     def rates(self):
-        return fair_rates([path for _, _, path, _, _ in self.flows], self.capacities)
+        rates = iter(fair_rates([path for flow in self.flows for path in flow[2]], self.capacities))
+        return [sum(next(rates) for _ in flow[2]) for flow in self.flows]
 
     def settle(self):
         for flow, rate in zip(self.flows, self.rates(), strict=True):
