@@ -19,6 +19,7 @@ SHELVES: tuple[str, ...] = ("gpus", "nodes", "links", "models", "engines")
 REGISTRIES: dict[str, tuple[str, str]] = {
     "routers": ("sim.serving.routers", "router"),
     "readers": ("sim.workload.readers", "reader"),
+    "builders": ("sim.topology.builders", "builder"),
 }
 KINDS: dict[str, str] = {
     "gpus": "for nodes",
@@ -27,6 +28,7 @@ KINDS: dict[str, str] = {
     "models": "for `model:` in a scenario",
     "engines": "for `engine:` in a scenario",
     "topologies": "for `topology:` in a scenario",
+    "builders": "for `kind:` of a fabric in a topology",
     "routers": "for `router:` in a scenario",
     "traces": "for `workload.trace:`, fetched by `sim trace get`",
     "readers": "for `workload.format:`",

@@ -95,7 +95,7 @@ def route(fabric: Fabric, source: Place, target: Place) -> Route:
         problem = f"{source.name} and {target.name} are on different nodes, and there is no fabric"
         raise ConfigError(cluster.name, None, None, problem=problem, hint="add a fabric to the topology")
     ends = _ends(fabric, source, target)
-    pairs = range(1 if is_inside else fabric.queue_pairs)
+    pairs = fabric.pairs(source.node, target.node)
     paths = [fabric.gpu_to_gpu(*ports, pair) for ports in ends for pair in pairs]
     latency = max((_latency(fabric, *ports) for ports in ends), key=lambda one: one.total_ps)
     way = _FAR[latency.switches]

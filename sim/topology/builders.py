@@ -1,4 +1,7 @@
-"""Builders of fabrics whose cables follow a rule: tiers of switches by rail, and two nodes back to back."""
+"""Builders of fabrics whose cables follow a rule: tiers of switches by rail, and two nodes back to back.
+
+The builder of what is listed cable by cable is in sim.topology.explicit.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from sim.config.topology import Fabric
+from sim.topology import explicit  # noqa: F401 - it registers a kind of fabric too
 from sim.topology.graph import Graph, Site, Vertex, builder, new_graph, of_tier
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from sim.base.errors import ConfigError, ConfigErrors, UnknownNameError
 from sim.catalog import Catalog, Link, Node
 from sim.config.topology import Fabric, Topology
-from sim.topology import builders, explicit  # noqa: F401 - they register the kinds of fabrics
+from sim.topology import builders  # noqa: F401 - it registers the kinds of fabrics
 from sim.topology.faults import before_building, faults
 from sim.topology.graph import Graph, Site, WiringFault, builder
 from sim.topology.wiring import Cabled, Core, Hops, Leaf, Spine, Wiring

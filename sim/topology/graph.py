@@ -15,8 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import networkx as nx
-
 from sim.base.registry import Registry
 from sim.config.topology import Fabric
 
@@ -51,6 +49,8 @@ builder: Registry[Builder] = Registry("topology builder")
 
 def new_graph(sites: Sequence[Site]) -> Graph:
     """A graph of nodes without cables."""
+    import networkx as nx  # noqa: PLC0415 - slow, and `sim list builders` makes no graph
+
     graph = nx.Graph(faults=[])
     for number, site in enumerate(sites):
         name = f"{site.group}/{site.index}"
@@ -85,6 +85,8 @@ def ports_used(graph: Graph) -> dict[Vertex, int]:
 
 def number_parts(graph: Graph) -> None:
     """Number units and pods by what hangs together: nodes by their leaves, leaves by their spines."""
+    import networkx as nx  # noqa: PLC0415 - as above
+
     for key, tiers in (("unit", (0, 1)), ("pod", (1, 2))):
         part = graph.subgraph([vertex for tier in tiers for vertex in of_tier(graph, tier)])
         number = 0

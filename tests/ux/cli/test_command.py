@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,7 +15,8 @@ import pytest
 import results_parts as parts
 
 from sim.base.errors import Advice, SimulationError
-from sim.cli import check, main, run
+from sim.cli import check, listing, main, run
+from sim.config.topology import KEYS_OF
 from sim.results.run import Run
 from sim.results.store import RUN_FILES
 
@@ -68,6 +70,7 @@ def test_help_and_lists_import_nothing_slow():
         "list topologies",
         "list routers",
         "list readers",
+        "list builders",
     ]
     found = subprocess.run(
         [sys.executable, "-c", code, *words], check=True, capture_output=True, text=True, cwd=REPOSITORY
@@ -115,6 +118,26 @@ def test_lists_name_what_the_catalogue_has():
     assert re.search(r"^h100 +NVIDIA H100", command("list", "gpus").stdout, re.MULTILINE)
     assert "least_loaded  The replica with the fewest outstanding tokens" in command("list", "routers").stdout
     assert "topologies/b200-4000-ib-ndr.yaml" in command("list", "topologies").stdout
+
+
+def test_builders_are_the_kinds_of_fabrics_each_with_a_line():
+    lines = command("list", "builders").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == sorted(KEYS_OF)
+    assert all(len(line.split()) > 5 for line in lines)
+    assert "NIC i of one is cabled to NIC i of the other" in command("list", "builders", "direct").stdout
+
+
+NOT_NAMED = {"topology check", "check", "eviction rule"}
+"""Registries whose names are written in no file (`sim check` asks them all), or not yet."""
+
+
+def test_whatever_registry_has_names_for_files_can_be_listed():
+    sources = [path.read_text() for path in sorted((REPOSITORY / "sim").rglob("*.py"))]
+    kinds = [kind for source in sources for kind in re.findall(r"= Registry\(\"([a-z ]+)\"\)", source)]
+    listed = {getattr(import_module(module), name).kind for module, name in listing.REGISTRIES.values()}
+    assert len(kinds) == len(set(kinds))
+    assert set(kinds) == listed | NOT_NAMED
+    assert set(listing.REGISTRIES) <= set(listing.KINDS)
 
 
 def test_an_entry_is_shown_with_its_sources():
