@@ -7,7 +7,6 @@ below, one question each; they compare with simple bounds and never stop a run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from math import exp
 from pathlib import Path
 
 from sim.base.errors import Advice, ConfigError, ConfigErrors, listed
@@ -16,19 +15,25 @@ from sim.base.streams import Streams
 from sim.base.units import show
 from sim.catalog import load_catalog
 from sim.config.load import load_topology
-from sim.config.scenario import Lengths, Scenario
+from sim.config.scenario import Scenario
 from sim.resolve import Resolved, resolve
 from sim.tables.schema import PS_PER_S
+from sim.timing.beyond import CARRIES_ON
+from sim.timing.measured import Measured
 from sim.timing.collective import collective
 from sim.timing.operators import all_reduced_bytes
 from sim.topology.cluster import build
 from sim.workload.build import open_trace
+from sim.workload.lengths import mean_tokens
 
 Finding = ConfigError | Advice
 """A mistake, which stops a run, or a doubt, which does not."""
 
 DECODE_BATCH = 64
 """Sequences of a decode batch by which collectives are compared."""
+
+POOR_FIT = 0.05
+"""Errors of fit above this are told."""
 
 Doubt = tuple[str, str, str]
 doubt: Registry[Callable[[Resolved], Iterator[Doubt]]] = Registry("check")
@@ -80,7 +85,7 @@ def more_than_capacity(resolved: Resolved) -> Iterator[Doubt]:
     form = resolved.scenario.workload
     if form.arrivals is None or form.input is None or form.output is None:
         return
-    prompt, output = _mean(form.input), _mean(form.output)
+    prompt, output = mean_tokens(form.input), mean_tokens(form.output)
     if prompt is None or output is None:
         return
     prefill, decode = resolved.plan.prefill, resolved.plan.decode
@@ -136,6 +141,32 @@ def measured_remedy(tables: Mapping[int, object]) -> str:
     return f"tp {listed([str(gpus) for gpus in sorted(tables)], 'or')} was measured"
 
 
+@doubt("timing")
+def outside_the_table(resolved: Resolved) -> Iterator[Doubt]:
+    """Batches that a measured table does not have, and tables that their own coefficients do not fit."""
+    decode = resolved.plan.decode
+    for pool in (resolved.plan.prefill, decode):
+        timing = pool.timing
+        if not isinstance(timing, Measured):
+            continue
+        source, most = timing.beyond.source, timing.beyond.limits.batch
+        if pool is decode and pool.max_sequences > most:
+            yield (
+                "pools",
+                f"{pool.name} may run {pool.max_sequences:,} sequences at once, and the measured table {source} "
+                f"has steps of {most:,} at most: {CARRIES_ON}",
+                f"max_sequences: {most}, or measure larger batches with `sim calibrate`",
+            )
+        error = timing.decode_error if pool is decode else timing.prefill_error
+        if error.worst > POOR_FIT:
+            yield (
+                "timing",
+                f"{pool.role} times of the table {source} are fitted within {show(error.worst, 'fraction')} "
+                f"at worst, {show(error.median, 'fraction')} in the median",
+                "measure more points between those that lie far apart",
+            )
+
+
 @doubt("trace")
 def odd_timestamps(resolved: Resolved) -> Iterator[Doubt]:
     """Timestamps of a trace that look like another unit, or come in coarse ticks."""
@@ -167,12 +198,3 @@ def check_topology(path: Path | str) -> list[Finding]:
     except ConfigErrors as mistakes:
         return list(mistakes.errors)
     return []
-
-
-def _mean(lengths: Lengths) -> float | None:
-    """The mean of a length distribution where it has a closed form (a cut lognormal counts as uncut)."""
-    if lengths.kind == "fixed":
-        return float(lengths.tokens) if lengths.tokens else None
-    if lengths.kind == "lognormal" and lengths.median_tokens and lengths.sigma:
-        return lengths.median_tokens * exp(lengths.sigma**2 / 2)
-    return None

@@ -8,6 +8,9 @@ from sim.base.errors import UnsupportedError
 from sim.catalog import Catalog, Efficiency, Engine, Gpu, Model, Node
 from sim.timing.collective import Collective, Wire, collective
 
+EXPECTED_TOKENS = 4096
+"""Context of a sequence where nothing is known about it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shard:
@@ -46,7 +49,9 @@ class Span:
 class Placement:
     """A shard with everything that decides how long it takes; made by `place`.
 
-    `collective` is the all-reduce among its GPUs, None for one GPU.
+    `collective` is the all-reduce among its GPUs, None for one GPU. `context_tokens` is how long sequences
+    are expected to be: decode steps are linear in context, and layers with a window are so below it or beyond
+    it.
     """
 
     shard: Shard
@@ -55,6 +60,7 @@ class Placement:
     collective: Collective | None
     engine: Engine
     efficiency: Efficiency
+    context_tokens: int = EXPECTED_TOKENS
 
 
 def place(

@@ -2,10 +2,13 @@
 
 Model: prefill = host + max(launching, layers + attention + LM head of one token per prompt). A decode step =
 host + operators at the batch size + a fixed time per sequence, KV head and layer + attention, of which what
-grows with context is linear in it. Attention: sim.timing.attention; operators: sim.timing.operators. Layers
-that look back a limited number of tokens are charged for a full window in each decode step, and for half a
-chunk, the mean over a chunk: `step_ps` gives the exact time of a batch whose contexts are known. Ignores: see
-there; also jitter, warm-up, and prefills that run while their KV leaves.
+grows with context is linear in it. Attention: sim.timing.attention; operators: sim.timing.operators.
+
+Layers that look back a limited number of tokens are charged in a decode step for all tokens where sequences
+are expected to be shorter than that, else for a full window, or for half a chunk, the mean over a chunk:
+exact on the expected side. `step_ps` gives the exact time of a batch whose contexts are known.
+
+Ignores: see there; also jitter, warm-up, and prefills that run while their KV leaves.
 """
 
 from __future__ import annotations
@@ -71,12 +74,16 @@ class Roofline:
         return self._batch_ps(batch) + round(held + scanned)
 
     def _step_base_ps(self, batch: int) -> int:
-        charged = sum(
+        flat = sum(
             self._read_ps(core, batch) * batch * _charged(core.reach)
             for core in self._cores
-            if core.reach.limit is not None
+            if not self._grows(core.reach)
         )
-        return self._batch_ps(batch, charged)
+        return self._batch_ps(batch, flat)
+
+    def _grows(self, reach: Reach) -> bool:
+        """Whether sequences of the expected length are still within reach."""
+        return reach.limit is None or self.placement.context_tokens < reach.limit
 
     def _batch_ps(self, batch: int, more_ps: float = 0.0) -> int:
         """What a step costs besides looking back, and something more."""
@@ -90,8 +97,8 @@ class Roofline:
 
     def _per_token_ps(self, batch: int) -> float:
         """Time that each token of context takes in a step."""
-        full = sum(self._read_ps(core, batch) for core in self._cores if core.reach.limit is None)
-        return full + sum(core.scan_step_ps for core in self._cores)
+        growing = sum(self._read_ps(core, batch) for core in self._cores if self._grows(core.reach))
+        return growing + sum(core.scan_step_ps for core in self._cores)
 
     def _read_ps(self, core: Core, batch: int) -> float:
         """Time to look at a token in reach: to read its KV, or to compute with it if that takes longer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,15 @@ def length_draw(form: Lengths, random: np.random.Generator) -> Draw:
         return lambda count: _lognormal(form, random, count)
     known = lengths_of_file(Path(form.file or ""))
     return lambda count: random.choice(known, count)
+
+
+def mean_tokens(form: Lengths) -> float | None:
+    """The mean of a distribution where it has a closed form (a cut lognormal counts as uncut)."""
+    if form.kind == "fixed":
+        return float(form.tokens) if form.tokens else None
+    if form.kind == "lognormal" and form.median_tokens and form.sigma:
+        return form.median_tokens * exp(form.sigma**2 / 2)
+    return None
 
 
 def _lognormal(form: Lengths, random: np.random.Generator, count: int) -> Counts:

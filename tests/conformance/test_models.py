@@ -1,5 +1,7 @@
 """Every model of the catalogue: parameters against what its authors print, bytes and times that can be."""
 
+from dataclasses import replace
+
 import pytest
 
 from sim.catalog import load_catalog
@@ -93,12 +95,15 @@ def test_an_eight_gpu_node_runs_it(name):
     assert active_bytes / 8 / gpu.memory_bytes_per_s * 0.9 < step_s < 0.03
 
 
+@pytest.mark.parametrize("is_long", [False, True])
 @pytest.mark.parametrize("name", MODELS)
-def test_the_decode_table_is_exact_where_windows_are_full(name):
+def test_the_decode_table_is_exact_on_the_expected_side_of_every_window(name, is_long):
     model = MODELS[name]
-    timing = roofline(place(CATALOG, Shard(model, "native", "fp8", 8), "dgx-b200"))
     chunks = [layer.attention.reach.chunk for layer in model.stack if layer.attention.reach.chunk]
-    # Half a chunk, which the table takes for the mean, is seen in the middle of one.
-    tokens = 100_000 if not chunks else 12 * chunks[0] + chunks[0] // 2
+    tokens = 100_000 if is_long else 100
+    if is_long and chunks:
+        tokens = 12 * chunks[0] + chunks[0] // 2  # what the table takes for the mean of a chunk
+    placement = place(CATALOG, Shard(model, "native", "fp8", 8), "dgx-b200")
+    timing = roofline(replace(placement, context_tokens=tokens))
     more = timing.decode_table(16).step_ps(16, 16 * tokens) - timing.step_ps([tokens] * 16)
     assert 0 <= more <= 16 * tokens + 2  # the table rounds each token of context up to a picosecond
