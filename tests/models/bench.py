@@ -3,7 +3,11 @@
 from sim.clock import FLOW_START, Clock
 from sim.network.flows import FlowNetwork
 from sim.network.maxmin import Link
-from sim.network.path import Path
+from sim.network.parts import Pooled
+from sim.network.path import Cap, Path
+
+CAPS = 90
+"""The number under which what caps a flow is blamed."""
 
 
 class Bench:
@@ -15,19 +19,32 @@ class Bench:
         self.network = FlowNetwork(self.clock, [0.0] * len(self.links))
         self.ends = {}
         self.log = []
+        self.told = {}
 
-    def path(self, numbers):
-        return Path(tuple(self.links[i] for i in numbers), tuple(numbers), 0)
+    def path(self, numbers, cap=None):
+        links = tuple(self.links[i] for i in numbers)
+        return Path(links, tuple(numbers), 0, None if cap is None else Cap(CAPS, cap))
+
+    def part(self, size, numbers, cap=None):
+        """A part over one path, or over several that take from what is left; each has the cap."""
+        if isinstance(numbers[0], int):
+            return size, self.path(numbers, cap)
+        return size, Pooled(tuple(self.path(one, cap) for one in numbers))
 
     def send_at(self, start_ps, number, *parts):
-        """Send (bytes, link numbers) parts; the end goes to `ends[number]` and to `log`."""
+        """Send (bytes, link numbers) or (bytes, link numbers, cap) parts.
 
-        def end(_):
+        Several lists of numbers are queue pairs that take from what is left. The end goes to `ends[number]`
+        and to `log`, what sharing cost to `told[number]`.
+        """
+
+        def end(event):
+            self.told[number] = tuple(event._value)
             self.ends[number] = self.clock.now
             self.log.append(number)
 
         def start(_):
-            whole = self.network.send([(size, self.path(numbers)) for size, numbers in parts])
+            whole = self.network.send([self.part(*part) for part in parts])
             whole.callbacks.append(end)
 
         self.clock.at(start_ps, FLOW_START + number).callbacks.append(start)
