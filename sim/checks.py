@@ -14,6 +14,7 @@ from sim.base.registry import Registry
 from sim.base.streams import Streams
 from sim.base.units import show
 from sim.catalog import load_catalog
+from sim.catalog.precision import HALVES
 from sim.config.load import load_topology
 from sim.config.scenario import Scenario
 from sim.resolve import Resolved, resolve
@@ -134,6 +135,19 @@ def measured_remedy(tables: Mapping[int, object]) -> str:
     if not tables:
         return "compare it with another link before you rely on it"
     return f"tp {listed([str(gpus) for gpus in sorted(tables)], 'or')} was measured"
+
+
+@doubt("weights")
+def another_checkpoint(resolved: Resolved) -> Iterator[Doubt]:
+    """Weights in another precision than that of a checkpoint that was published quantised."""
+    model, asked = resolved.placements[0].shard.model, resolved.scenario.model.weights
+    if model.native not in (*HALVES, model.format(asked)):
+        yield (
+            "model.weights",
+            f"{model.title} was published in {model.native.upper()}; {asked.upper()} is another checkpoint "
+            "than its authors'",
+            "write weights: native for the published one",
+        )
 
 
 @doubt("trace")
