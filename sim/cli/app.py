@@ -114,6 +114,38 @@ def list_(
 
 
 @app.command()
+def show(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="gpu, node, link, model and so on.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name of sim list KIND.")],
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show one part: its values, where they come from and what follows from them."""
+    from sim.cli.listing import show_one  # noqa: PLC0415
+
+    show_one(kind, name, json)
+
+
+@app.command()
+def diff(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="gpu, node or link.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="OLD NEW", help="Two names; one alone is compared to its predecessor."),
+    ],
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="Compare GPUs with this model.")
+    ] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Say how two parts differ, as ratios, and what that does to prefill, decode and KV."""
+    from sim.cli.parts import kind_of, show_difference  # noqa: PLC0415
+
+    show_difference(kind_of(kind), names, model, json)
+
+
+@app.command()
 def schema(
     form: Annotated[str, typer.Argument(metavar="FORM", help="scenario or topology.")],
     debug: Debug = False,

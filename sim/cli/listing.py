@@ -10,7 +10,6 @@ from typing import Any
 
 from sim.base.errors import UnknownNameError
 from sim.base.registry import Registry
-from sim.catalog.entry import Entry
 from sim.catalog.load import load_catalog
 from sim.report.signs import plainly
 
@@ -33,6 +32,12 @@ KINDS: dict[str, str] = {
     "traces": "for `workload.trace:`, fetched by `sim trace get`",
     "readers": "for `workload.format:`",
 }
+SINGULAR: dict[str, str] = {
+    "router": "routers",
+    "reader": "readers",
+    "trace": "traces",
+    "topology": "topologies",
+}
 TOPOLOGY_FOLDERS: tuple[Path, ...] = (Path("topologies"), Path(__file__).parents[2] / "topologies")
 
 
@@ -42,8 +47,13 @@ def list_kinds() -> None:
 
 
 def list_kind(kind: str) -> None:
-    """Print the names of a kind, each with a line about it."""
-    _print_rows(_rows(kind))
+    """Print the names of a kind, each with a line about it; GPUs as a table."""
+    if kind == "gpus":
+        from sim.cli.parts import list_gpus  # noqa: PLC0415 - only here
+
+        list_gpus()
+    else:
+        _print_rows(_rows(kind))
 
 
 def _print_rows(rows: Sequence[Row]) -> None:
@@ -89,19 +99,24 @@ def _topologies() -> list[Row]:
     return list(rows.values())
 
 
-def show_one(kind: str, name: str) -> None:
-    """Print one entry: its values with their sources, or its documentation."""
-    if kind in SHELVES:
-        _show_entry(getattr(load_catalog(), kind)[name])
-    elif kind in REGISTRIES:
-        _print(inspect.getdoc(_registry(kind)[name]) or "")
-    elif kind == "traces":
+def show_one(kind: str, name: str, as_json: bool = False) -> None:
+    """Print one entry: its values with their sources, or its documentation. A kind may be in the singular."""
+    from sim.cli.parts import SHELF_OF, known_kind, show_part  # noqa: PLC0415 - only here
+
+    part, kinds = known_kind(kind), SINGULAR.get(kind, kind)
+    if part is not None:
+        show_part(part, name, as_json)
+    elif kinds in REGISTRIES:
+        _print(inspect.getdoc(_registry(kinds)[name]) or "")
+    elif kinds == "traces":
         _show_trace(name)
-    else:
-        paths = {Path(path).stem: Path(path) for path, _ in _rows(kind)}
+    elif kinds == "topologies":
+        paths = {Path(path).stem: Path(path) for path, _ in _rows(kinds)}
         if name not in paths:
             raise UnknownNameError("topology", name, paths)
         _print(paths[name].read_text(encoding="utf-8").rstrip())
+    else:
+        raise UnknownNameError("kind", kind, [*SHELF_OF, *SINGULAR])
 
 
 def _show_trace(name: str) -> None:
@@ -112,16 +127,6 @@ def _show_trace(name: str) -> None:
         raise UnknownNameError("trace", name, known)
     trace = known[name]
     _print(f"{trace.name}: {trace.about}\n  {trace.source}, {trace.licence}\n  {trace.url}")
-
-
-def _show_entry(entry: Entry) -> None:
-    _print(f"{entry.name}: {entry.title}")
-    width = max((len(key) for key in entry.provenance), default=0)
-    for key, leaf in entry.provenance.items():
-        _print(f"  {key:<{width}}  {leaf.text}   [{leaf.verified}: {leaf.source}]")
-        for more in (leaf.derived, leaf.note):
-            if more:
-                _print(f"  {'':<{width}}    {more}")
 
 
 def _print(text: str) -> None:

@@ -213,7 +213,7 @@ def test_a_link_is_plausible(name):
     assert 0.3 < link.efficiency <= 1
     assert 0 < link.latency_ps <= 10_000_000
     # In-network reduction may use each link once instead of twice, but not the same link more. Over PCIe
-    # all GPUs share the way through the host, which among eight leaves each a twentieth.
+    # all GPUs share the way through the host, which among eight L40S leaves each a sixteenth.
     least = 0.05 if name.startswith("pcie") else 0.3
     for tables in (link.all_reduce, link.nccl_all_reduce):
         for gpus, points in tables.items():

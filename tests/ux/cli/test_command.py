@@ -43,11 +43,12 @@ def test_help_lists_the_verbs_and_no_noise():
         for line in found.stdout.split("Commands:\n")[1].splitlines()
         if line.startswith("  ") and line.strip()
     ]
-    assert verbs[:7] == ["run", "check", "list", "schema", "new", "calibrate", "trace"]
+    expected = ["run", "check", "list", "show", "diff", "schema", "new", "calibrate", "trace"]
+    assert verbs[: len(expected)] == expected
     assert "--install-completion" not in found.stdout
 
 
-@pytest.mark.parametrize("verb", ["run", "check", "list", "schema", "new", "calibrate"])
+@pytest.mark.parametrize("verb", ["run", "check", "list", "show", "diff", "schema", "new", "calibrate"])
 def test_every_verb_explains_itself(verb):
     found = command(verb, "--help")
     assert (found.returncode, found.stderr) == (0, "")
@@ -115,7 +116,8 @@ def test_a_mistake_of_the_user_ends_with_2_and_a_remedy(words, stderr):
 
 
 def test_lists_name_what_the_catalogue_has():
-    assert re.search(r"^h100 +NVIDIA H100", command("list", "gpus").stdout, re.MULTILINE)
+    assert re.search(r"^h100 +80 +3.350 +989 ", command("list", "gpus").stdout, re.MULTILINE)
+    assert re.search(r"^nvlink-4 +NVLink 4", command("list", "links").stdout, re.MULTILINE)
     assert "least_loaded  The replica with the fewest outstanding tokens" in command("list", "routers").stdout
     assert "topologies/b200-4000-ib-ndr.yaml" in command("list", "topologies").stdout
 
