@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from sim.base.errors import SimulationError
+from sim.base.errors import Advice, SimulationError
 from sim.base.streams import Streams
 from sim.checks import check
 from sim.clock import Clock, Errand
@@ -25,6 +25,8 @@ from sim.serving.warm import warm
 from sim.tables.recorder import MemorySink, Recorder
 from sim.tables.sinks import ParquetSink
 from sim.tables.uses import Outcome
+from sim.tables.watched import Watched
+from sim.timing.measured import Measured
 from sim.workload.build import build_workload
 from sim.workload.request import Workload
 from sim.workload.window import Window
@@ -64,7 +66,9 @@ def run(
     """
     resolved = resolve(scenario)
     sink = sink if sink is not None else MemorySink()
-    simulation = Simulation(resolved, Recorder(sink))
+    decode = resolved.plan.decode.timing
+    rows = Watched(sink, decode.beyond) if isinstance(decode, Measured) else sink
+    simulation = Simulation(resolved, Recorder(rows))
     outcome = simulation.play(progress or Silent())
     sink.links(outcome.links)
     return Run.from_sink(sink, outcome, scenario)
@@ -114,7 +118,14 @@ class Simulation:
             cpu_s=cpu_s,
             interrupted=interrupted,
             skipped_rows=getattr(self.workload, "skipped_rows", 0),
+            doubts=self._doubts(),
         )
+
+    def _doubts(self) -> tuple[Advice, ...]:
+        """What was asked of measured tables that they do not hold."""
+        plan = self.resolved.plan
+        measured = [pool.timing for pool in (plan.prefill, plan.decode) if isinstance(pool.timing, Measured)]
+        return tuple(doubt for timing in measured for doubt in timing.beyond.doubts())
 
     def _warm(self) -> None:
         """Feed requests before the window to the caches, as far back as asked; simulate none of them."""

@@ -19,7 +19,9 @@ from sim.config.load import load_topology
 from sim.config.scenario import Scenario
 from sim.resolve import Resolved, resolve
 from sim.tables.schema import PS_PER_S
+from sim.timing.beyond import CARRIES_ON
 from sim.timing.collective import collective
+from sim.timing.measured import Measured
 from sim.timing.operators import all_reduced_bytes
 from sim.topology.cluster import build
 from sim.workload.build import open_trace
@@ -30,6 +32,9 @@ Finding = ConfigError | Advice
 
 DECODE_BATCH = 64
 """Sequences of a decode batch by which collectives are compared."""
+
+POOR_FIT = 0.05
+"""Errors of fit above this are told."""
 
 Doubt = tuple[str, str, str]
 doubt: Registry[Callable[[Resolved], Iterator[Doubt]]] = Registry("check")
@@ -135,6 +140,32 @@ def measured_remedy(tables: Mapping[int, object]) -> str:
     if not tables:
         return "compare it with another link before you rely on it"
     return f"tp {listed([str(gpus) for gpus in sorted(tables)], 'or')} was measured"
+
+
+@doubt("timing")
+def outside_the_table(resolved: Resolved) -> Iterator[Doubt]:
+    """Batches that a measured table does not have, and tables that their own coefficients do not fit."""
+    decode = resolved.plan.decode
+    for pool in (resolved.plan.prefill, decode):
+        timing = pool.timing
+        if not isinstance(timing, Measured):
+            continue
+        source, most = timing.beyond.source, timing.beyond.limits.batch
+        if pool is decode and pool.max_sequences > most:
+            yield (
+                "pools",
+                f"{pool.name} may run {pool.max_sequences:,} sequences at once, and the measured table "
+                f"{source} has steps of {most:,} at most: {CARRIES_ON}",
+                f"max_sequences: {most}, or measure larger batches with `sim calibrate`",
+            )
+        error = timing.decode_error if pool is decode else timing.prefill_error
+        if error.worst > POOR_FIT:
+            yield (
+                "timing",
+                f"{pool.role} times of the table {source} are fitted within {show(error.worst, 'fraction')} "
+                f"at worst, {show(error.median, 'fraction')} in the median",
+                "measure more points between those that lie far apart",
+            )
 
 
 @doubt("weights")

@@ -17,10 +17,11 @@ from sim.serving.plan import Collectives, PoolPlan, RouterPlan, Seat, ServingPla
 from sim.serving.routers import router
 from sim.serving.seating import NoRoom, lanes, misfit, seat
 from sim.serving.span import domains_of, span
-from sim.timing.build import roofline
+from sim.timing.build import timing_of
 from sim.timing.memory import MemoryPlan, plan_memory
 from sim.timing.operators import crossing_bytes_per_token
 from sim.timing.placement import EXPECTED_TOKENS, Placement, Shard, Span, place
+from sim.timing.timing import Timing
 from sim.topology.cluster import Cluster, build
 from sim.workload.build import validate_workload
 from sim.workload.lengths import mean_tokens
@@ -85,7 +86,10 @@ def resolve(scenario: Scenario) -> Resolved:
             problem = f"the weights do not fit. {budget.breakdown}"
             mistakes.at(f"pools.{i}.tp", problem, "use a larger tp, or a smaller precision")
     mistakes.stop()
-    plans = [_pool_plan(*parts) for parts in zip(scenario.pools, seats, placements, memory, strict=True)]
+    timings = _timings(scenario, placements, mistakes)
+    mistakes.stop()
+    parts = zip(scenario.pools, seats, placements, memory, timings, strict=True)
+    plans = [_pool_plan(*of_pool) for of_pool in parts]
     plan = _serving_plan(scenario, {pool.role: pool for pool in plans}, placements[0], engine)
     return Resolved(scenario, cluster, plan, tuple(memory), tuple(placements))
 
@@ -203,13 +207,34 @@ def _expected_tokens(scenario: Scenario) -> int:
     return round(prompt + output / 2) if prompt is not None and output is not None else EXPECTED_TOKENS
 
 
-def _pool_plan(pool: Pool, seats: tuple[Seat, ...], placement: Placement, memory: MemoryPlan) -> PoolPlan:
+def _timings(scenario: Scenario, placements: Sequence[Placement], mistakes: Mistakes) -> list[Timing]:
+    """What each pool takes its times from, in the order of the pools; a mistake for all is told once."""
+    timings, wrong = [], {}
+    for i, (pool, placement) in enumerate(zip(scenario.pools, placements, strict=True)):
+        path = "timing.table" if pool.timing is None else f"pools.{i}.timing.table"
+        try:
+            timings.append(timing_of(placement, pool.timing or scenario.timing))
+        except UnknownNameError as unknown:
+            wrong[path] = [scenario.document.error(path, unknown.problem, unknown.hint)]
+        except UnsupportedError as unsupported:
+            hint = f"nearest: {unsupported.nearest}"
+            wrong[path] = [scenario.document.error(path, unsupported.problem, hint)]
+        except ConfigErrors as unreadable:
+            wrong[path] = unreadable.errors
+    for errors in wrong.values():
+        mistakes.errors.extend(errors)
+    return timings
+
+
+def _pool_plan(
+    pool: Pool, seats: tuple[Seat, ...], placement: Placement, memory: MemoryPlan, timing: Timing
+) -> PoolPlan:
     return PoolPlan(
         name=pool.name,
         role=pool.role,
         seats=seats,
         gpus_per_replica=pool.tp,
-        timing=roofline(placement),
+        timing=timing,
         kv_tokens=memory.kv_tokens,
         max_batch_tokens=pool.max_batch_tokens,
         max_sequences=pool.max_sequences,

@@ -140,7 +140,7 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     return f"choose from {listed(known)}" if len(known) > 1 else f"the only choice is '{known[0]}'"
 
 
-def listed(words: Sequence[str], joiner: str = "and", most: int = 12) -> str:
+def listed(words: Sequence[str], joiner: str = "and", most: int = 16) -> str:
     """Words as a person lists them: `a, b and c`; a long list is cut, saying how many are left out."""
     if len(words) > most:
         return f"{', '.join(words[:most])} ... ({len(words) - most} more)"

@@ -120,6 +120,8 @@ WRITTEN_PATH = PlainSerializer(write_path, return_type=str)
 PATH_SCHEMA = WithJsonSchema({"type": "string"})
 FilePath = Annotated[str, BeforeValidator(file_path), WRITTEN_PATH, PATH_SCHEMA]
 TraceSource = Annotated[str, BeforeValidator(trace_source), WRITTEN_PATH, PATH_SCHEMA]
+TableSource = TraceSource
+"""The absolute path of a device file, or the name of a table of the catalogue."""
 ModelSource = Annotated[str, BeforeValidator(model_source), WRITTEN_PATH, PATH_SCHEMA]
 
 __all__ = [
@@ -136,6 +138,7 @@ __all__ = [
     "Power",
     "Size",
     "SloLimit",
+    "TableSource",
     "TraceSource",
     "as_written",
 ]

@@ -29,6 +29,7 @@ from sim.config.quantities import (
     PerSecond,
     PositiveDuration,
     SloLimit,
+    TableSource,
     TraceSource,
     as_written,
 )
@@ -58,6 +59,29 @@ def as_model(value: object) -> object:
 ModelChoice = Annotated[Model, BeforeValidator(as_model, json_schema_input_type=str | Model)]
 
 
+class Timing(Form):
+    """Where the times of a replica come from."""
+
+    kind: Literal["roofline", "measured"] = Field(
+        "roofline",
+        description="roofline: computed from the model's operators; measured: interpolated in a table",
+    )
+    table: TableSource | None = Field(
+        None,
+        description="measured: a device file as of `sim calibrate`, or a name of `sim list measurements`",
+    )
+
+    @model_validator(mode="after")
+    def _table_where_measured(self) -> Timing:
+        if (self.kind == "measured") != (self.table is not None):
+            raise ValueProblem(
+                f"kind: {self.kind} {'needs a table' if self.table is None else 'takes no table'}",
+                "write {kind: measured, table: FILE}, or {kind: roofline}",
+                ["table", "kind"],
+            )
+        return self
+
+
 class Pool(NamedForm):
     """A set of equal replicas that do the same work."""
 
@@ -76,6 +100,9 @@ class Pool(NamedForm):
         16384, description="prefill: new tokens in one batch; a longer prompt runs alone"
     )
     max_sequences: PositiveInt = Field(256, description="decode: sequences that run at once in a replica")
+    timing: Timing | None = Field(
+        None, description="where the times of these replicas come from; else as the scenario says"
+    )
 
 
 class Router(Form):
@@ -220,6 +247,7 @@ class Scenario(RootForm):
         "my-model/config.json"
     )
     engine: str = Field("reference", description="engine profile, see `sim list engines`")
+    timing: Timing = Field(Timing(), description="where the times of replicas come from")
     pools: NamedList[Pool] = Field(description="the replicas, in pools of equal ones")
     router: Router = Field(Router(), description="who gets the next request")
     kv_pool: KvPool = Field(KvPool(), description="where computed KV blocks may be found again")

@@ -38,6 +38,7 @@ def advice_on(measured: Measured, outcome: Outcome, scenario: Scenario) -> list[
         *_skipped(outcome),
         *_overload(measured, outcome, scenario),
         *_unended(measured, outcome),
+        *outcome.doubts,
         *_full_links(outcome.links),
         *_weak_quantiles(measured, outcome, scenario),
     ]

@@ -41,6 +41,7 @@ NAME_CHARACTERS = 80
 _FILE_KEYS = (
     ("topology",),
     ("model", "name"),
+    ("timing", "table"),
     ("workload", "trace"),
     ("workload", "input", "file"),
     ("workload", "output", "file"),
@@ -115,7 +116,8 @@ def slug(name: str) -> str:
 def input_files(scenario: Scenario) -> list[Path]:
     """The files that a scenario names and that exist; a trace may also be a known name."""
     tree = scenario.model_dump(mode="json", exclude_none=True)
-    values = (_value_at(tree, keys) for keys in _FILE_KEYS)
+    values = [_value_at(tree, keys) for keys in _FILE_KEYS]
+    values += [_value_at(pool, ("timing", "table")) for pool in tree["pools"]]
     return [Path(value) for value in values if value is not None and Path(value).is_file()]
 
 

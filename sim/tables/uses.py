@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sim.base.errors import Advice
+
 
 @dataclass(frozen=True, slots=True)
 class LinkUse:
@@ -43,7 +45,7 @@ class Outcome:
 
     `window_ps` is the measured window (from, to) in workload time; arrivals in it are measured.
     `simulated_ps` is the span of the clock that was simulated, drain included. `interrupted` marks a run
-    that the user broke off: its rows are valid but incomplete.
+    that the user broke off: its rows are valid but incomplete. `doubts` are those of the parts themselves.
     """
 
     window_ps: tuple[int, int]
@@ -56,3 +58,4 @@ class Outcome:
     cpu_s: float
     interrupted: bool = False
     skipped_rows: int = 0
+    doubts: tuple[Advice, ...] = ()

@@ -10,10 +10,11 @@ engine that was measured and those of the scenario's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from sim.base.errors import Advice, UnsupportedError, listed
+from sim.base.errors import UnsupportedError, listed
 from sim.config.device import Device, Steps
+from sim.timing.beyond import Beyond, Limits
 from sim.timing.decodesteps import DecodeSteps
 from sim.timing.fit import FitError
 from sim.timing.placement import Placement
@@ -23,18 +24,11 @@ from sim.timing.timing import Chunk, DecodeTable, Timing
 Roof = Callable[[Placement], Timing]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The largest that a table has: sequences of a step, tokens of a sequence, new and cached tokens."""
-
-    batch: int
-    context: int
-    new: int
-    cached: int
-
-
 class Measured:
-    """A Timing from a set of measured steps; `source` is the name of its file."""
+    """A Timing from a set of measured steps; `source` is the name of its file.
+
+    `beyond` counts what is asked for outside the table.
+    """
 
     def __init__(self, source: str, steps: Steps, placement: Placement, roof: Roof) -> None:
         engine = placement.engine
@@ -46,23 +40,18 @@ class Measured:
             placement = replace(placement, engine=bare)
         else:
             self._decode_host_ps = self._prefill_host_ps = self._launch_ps = 0
-        beyond = roof(placement)
-        self.source, self.steps = source, steps
+        roofline = roof(placement)
+        self.steps = steps
         self._padded = engine.padded_batch
-        self._decode = DecodeSteps(steps.decode, beyond.decode_table, steps.ragged)
-        self._prefill = PrefillSteps(steps.prefill, beyond.prefill_ps)
-        self._outside = 0
-        self._asked = 0
-
-    @property
-    def limits(self) -> Limits:
-        """How far the table reaches."""
-        return Limits(
+        self._decode = DecodeSteps(steps.decode, roofline.decode_table, steps.ragged)
+        self._prefill = PrefillSteps(steps.prefill, roofline.prefill_ps)
+        limits = Limits(
             batch=self._decode.batches[-1],
             context=self._decode.longest_context,
             new=self._prefill.longest,
             cached=max(self._prefill.prefixes.cached, default=0),
         )
+        self.beyond = Beyond(source, limits)
 
     @property
     def decode_error(self) -> FitError:
@@ -81,9 +70,9 @@ class Measured:
 
     def prefill_ps(self, chunks: Sequence[Chunk]) -> int:
         """Duration of one prefill batch of (new, cached) tokens."""
-        self._asked += 1
+        self.beyond.prefills.all += 1
         if not self._prefill.covers(chunks):
-            self._outside += 1
+            self.beyond.prefills.outside += 1
         busy = self._prefill.prefill_ps(chunks)
         return self._prefill_host_ps + max(1, round(max(busy, self._launch_ps)))
 
@@ -98,20 +87,6 @@ class Measured:
         batch, tokens = len(contexts), sum(contexts)
         uneven = self._decode.uneven_ps(batch, tokens) if len(set(contexts)) > 1 else 0.0
         return self._decode_host_ps + round(self._decode.step_ps(batch, tokens) + uneven)
-
-    def doubts(self) -> list[Advice]:
-        """What was asked of the table so far that it does not hold."""
-        if not self._outside:
-            return []
-        most = self.limits
-        return [
-            Advice(
-                f"{self._outside:,} of {self._asked:,} prefills lie outside the measured table {self.source} "
-                f"(to {most.new:,} new and {most.cached:,} cached tokens): the roofline carries on there, "
-                "scaled to meet it",
-                "measure longer prompts with `sim calibrate`, or compare with timing.kind: roofline",
-            )
-        ]
 
 
 def measured(device: Device, placement: Placement, roof: Roof) -> Measured:
