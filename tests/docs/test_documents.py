@@ -52,6 +52,13 @@ def test_links_and_paths_lead_somewhere(path):
         assert list(ROOT.glob(found["path"].replace("NAME", "*"))), found["path"]
 
 
+def test_the_readme_links_every_page():
+    linked = {found["target"] for found in LINK.finditer((ROOT / "README.md").read_text())}
+    pages = {str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")}
+    assert len(pages) >= 5
+    assert pages <= linked
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
 def test_verbs_exist(path):
     verbs = set(typer.main.get_command(app).commands)
