@@ -7,13 +7,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from sim import api, checks
+from sim import checks
 from sim.base.errors import Advice, ConfigError, ConfigErrors, SimError
 from sim.cli.trouble import GOOD, YOUR_INPUT, say
+from sim.cli.variants import findings_of
+from sim.config.load import variants_in
 from sim.config.scenario import Scenario
 from sim.report.text import show
 from sim.results.run import SUMMARY_FILE
 from sim.results.store import SCENARIO_FILE
+from sim.results.words import counted
 
 _SCENARIO_KEYS = re.compile(r"^(model|pools|workload|router|kv_pool|run|slo|variants)\s*:", re.MULTILINE)
 _TOPOLOGY_KEYS = re.compile(r"^(nodes|fabric)\s*:", re.MULTILINE)
@@ -27,7 +30,7 @@ def check_files(files: Iterable[Path]) -> int:
 
 def _check_file(file: Path) -> int:
     try:
-        doubts = _doubts_of(file)
+        doubts, variants = _doubts_of(file)
     except SimError as error:
         say(str(error))
         return error.exit_code
@@ -35,20 +38,20 @@ def _check_file(file: Path) -> int:
         say(f"{file}: {error.strerror}")
         return YOUR_INPUT
     for doubt in doubts:
-        say(f"{file}: {doubt}")
-    verdict = "no mistakes" + (
-        f", {len(doubts)} {'doubt' if len(doubts) == 1 else 'doubts'}" if doubts else ""
-    )
-    show([[("✓", "bold green"), (f" {file}: {verdict}", "")]], sys.stdout)
+        say(f"! {doubt}")
+    what = f"{file} and {counted(len(variants), 'variant')}" if variants else str(file)
+    verdict = f"no mistakes, {counted(len(doubts), 'doubt')}" if doubts else "no mistakes"
+    show([[("✓", "bold green"), (f" {what}: {verdict}", "")]], sys.stdout)
     return GOOD
 
 
-def _doubts_of(file: Path) -> list[Advice]:
+def _doubts_of(file: Path) -> tuple[list[Advice], tuple[str, ...]]:
+    """The doubts about a file, and the variants that were looked at too."""
     if file.is_dir():
         return _doubts_of(scenario_in(file))
     if is_topology(file):
-        return sifted(checks.check_topology(file))
-    return doubts_on(api.load(file))
+        return sifted(checks.check_topology(file)), ()
+    return sifted(findings_of(file)), variants_in(file)
 
 
 def doubts_on(scenario: Scenario) -> list[Advice]:

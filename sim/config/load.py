@@ -23,7 +23,7 @@ from sim.config.scenario import Scenario
 from sim.config.topology import Topology
 from sim.config.validation import ordered, validate
 
-__all__ = ["dump", "load_form", "load_scenario", "load_topology", "replaced"]
+__all__ = ["dump", "load_form", "load_scenario", "load_topology", "replaced", "variants_in"]
 
 F = TypeVar("F", bound=RootForm)
 DEEPEST_CHAIN = 10
@@ -46,6 +46,13 @@ def load_scenario(path: Path | str, sets: Sequence[str] = (), variant: str | Non
     names += [override.name for override in overrides]
     root = overridden(root, overrides, errors)
     return validate(Scenario, Document(root, Path(path), tuple(variants), tuple(names)), errors)
+
+
+def variants_in(path: Path | str) -> tuple[str, ...]:
+    """The names of the variants that a scenario file offers, whatever else is wrong with it."""
+    errors: list[ConfigError] = []
+    root = chain(Path(path), str(path), errors, ())
+    return () if root is None else tuple(patches_of(root.items.get("variants"), errors))
 
 
 def patches_of(variants: Node | None, errors: list[ConfigError]) -> dict[str, Node]:
@@ -79,7 +86,7 @@ def load_topology(path: Path | str) -> Topology:
 def load_form(form: type[F], path: Path | str) -> F:
     """Any form in a file, which may extend another."""
     errors: list[ConfigError] = []
-    root = chain(Path(path), str(path), errors, ())
+    root = chain(Path(path), paths.as_known(Path(path)), errors, ())
     if root is None:
         raise ConfigErrors(ordered(errors))
     return validate(form, Document(root, Path(path)), errors)

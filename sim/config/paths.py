@@ -82,3 +82,9 @@ def climbing(path: Path, folder: Path) -> str:
     while not path.is_relative_to(folder):
         folder, steps = folder.parent, steps + 1
     return "/".join([".."] * steps + list(path.relative_to(folder).parts))
+
+
+def as_known(path: Path) -> str:
+    """A path as its user knows it: from the current folder on, where it lies in there."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_absolute() and path.is_relative_to(here) else str(path)
