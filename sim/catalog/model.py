@@ -8,6 +8,7 @@ biases and what is not split are whole on every GPU, and KV projections are copi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -39,9 +40,10 @@ class Model(Entry):
     groups: tuple[tuple[Layer, int], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        numbers = Counter(map(id, self.stack))  # most equal layers are one object
         counts: dict[Layer, int] = {}
-        for layer in self.stack:
-            counts[layer] = counts.get(layer, 0) + 1
+        for layer in {id(layer): layer for layer in self.stack}.values():
+            counts[layer] = counts.get(layer, 0) + numbers[id(layer)]
         object.__setattr__(self, "groups", tuple(counts.items()))
 
     @classmethod

@@ -28,15 +28,15 @@ def stack(keys: Keys, family: Family) -> list[Layer]:
     if keys.find("block_configs") is not None:
         return searched_stack(keys, family, layers)
     hidden = keys.count("hidden_size")
-    pairs = zip(attentions(keys, family, layers), mlps(keys, family, layers), strict=True)
-    return [
-        Layer(
-            attention,
-            mlp,
-            hidden * (family.norms + (family.moe_norms if isinstance(mlp, MoeMlp) else 0)),
-        )
-        for attention, mlp in pairs
-    ]
+    made: dict[tuple[int, int], Layer] = {}  # by identity: layers are many, and of few kinds
+    found = []
+    for attention, mlp in zip(attentions(keys, family, layers), mlps(keys, family, layers), strict=True):
+        kind = (id(attention), id(mlp))
+        if kind not in made:
+            norms = family.norms + (family.moe_norms if isinstance(mlp, MoeMlp) else 0)
+            made[kind] = Layer(attention, mlp, hidden * norms)
+        found.append(made[kind])
+    return found
 
 
 def pattern_stack(keys: Keys, family: Family) -> list[Layer]:
