@@ -2,8 +2,9 @@
 
 Model: the links, the latency and the rate are those of a handoff between the two (sim.network.fabric). A GPU
 stands for its port, a node for all of its ports, each of which sends to its like; of a node and a GPU only
-the port of that GPU takes part. All begin at once with equal shares of the bytes, one for each queue pair,
-and share links max-min fairly; the rate is what moves divided by the time until the last of them has ended.
+the port of that GPU takes part. All begin at once with equal shares of the bytes, one for each queue pair
+(or one for all of a port, where they are pooled), and share links max-min fairly; the rate is what moves
+divided by the time until the last of them has ended.
 `equal_bytes` is the size at which latency and transfer take the same time: smaller is latency, larger is
 bandwidth.
 
@@ -96,12 +97,13 @@ def route(fabric: Fabric, source: Place, target: Place) -> Route:
         raise ConfigError(cluster.name, None, None, problem=problem, hint="add a fabric to the topology")
     ends = _ends(fabric, source, target)
     pairs = fabric.pairs(source.node, target.node)
-    paths = [fabric.gpu_to_gpu(*ports, pair) for ports in ends for pair in pairs]
+    parts = [[fabric.gpu_to_gpu(*ports, pair) for pair in pairs] for ports in ends]
+    paths = [path for part in parts for path in part]
     latency = max((_latency(fabric, *ports) for ports in ends), key=lambda one: one.total_ps)
     way = _FAR[latency.switches]
     if is_inside:
         way = "within a node" if source.node == target.node else "within an NVLink domain"
-    rate, narrowest = _together(paths)
+    rate, narrowest = _together(parts if fabric.is_pooled else [[path] for path in paths])
     return Route(
         source=source.name,
         target=target.name,
@@ -135,22 +137,30 @@ def _group(fabric: Fabric, end: Place) -> int | None:
     return end.gpu * (fabric.cluster.rails or gpus) // gpus // fabric.lanes
 
 
-def _together(paths: Sequence[Path]) -> tuple[float, int]:
-    """What equal flows move in a picosecond until the last has ended, and the link that holds that back."""
+def _together(parts: Sequence[Sequence[Path]]) -> tuple[float, int]:
+    """What parts move in a picosecond until the last has ended, and the link that holds that back.
+
+    A part is as large as it has paths, which take from what is left of it.
+    """
     solver: MaxMin[Rated] = MaxMin()
-    left = {Rated(path.of_a_flow().links): 1.0 for path in paths}
-    for flow in left:
-        solver.add(flow)
+    flows = [[Rated(path.of_a_flow().links) for path in paths] for paths in parts]
+    for one in flows:
+        for flow in one:
+            solver.add(flow)
+    left = {number: float(len(paths)) for number, paths in enumerate(parts)}
     lasts_ps, narrowest = 0.0, 0
     while left:
-        first = min(left, key=lambda flow: left[flow] / flow.rate)
-        step_ps = left[first] / first.rate
+        rates = {number: sum(flow.rate for flow in flows[number]) for number in left}
+        first = min(left, key=lambda number: left[number] / rates[number])
+        step_ps = left[first] / rates[first]
         lasts_ps += step_ps
-        left = {flow: rest - flow.rate * step_ps for flow, rest in left.items() if flow is not first}
-        assert first.bottleneck is not None
-        narrowest = first.bottleneck.id
-        solver.remove(first)
-    return len(paths) / lasts_ps, narrowest
+        left = {number: rest - rates[number] * step_ps for number, rest in left.items() if number != first}
+        fastest = max(flows[first], key=lambda flow: flow.rate)
+        assert fastest.bottleneck is not None
+        narrowest = fastest.bottleneck.id
+        for flow in flows[first]:
+            solver.remove(flow)
+    return sum(map(len, parts)) / lasts_ps, narrowest
 
 
 def _latency(fabric: Fabric, source: Port, target: Port) -> Latency:

@@ -166,7 +166,7 @@ def test_a_pooled_transfer_alone_waits_for_nobody_and_names_what_limits_most_of_
 
 
 def test_blame_goes_to_the_links_that_queue_pairs_fall_behind_on():
-    """Alone 3 + 3; for 10 one has a third of link 0 and the other half of link 1: 2 of 6 and 1.5 of 6 behind."""
+    """Alone 3 + 3; for 10 one has a third of link 0, the other half of link 1: 2 and 1.5 of 6 behind."""
     bench = Bench(3, 3)
     bench.send_at(0, 0, (60, [[0], [1]]))
     for number in (1, 2):

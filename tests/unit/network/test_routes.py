@@ -5,6 +5,10 @@ from models.clusters import B200_4000, SMALL, changed, cluster_of, routed
 
 from sim.base.errors import ConfigError
 from sim.cli.way import way as way_between
+from sim.clock import Clock
+from sim.network.fabric import Fabric, Port
+from sim.network.flows import FlowNetwork
+from sim.network.parts import dealt
 from sim.topology.place import Place, place
 
 DIRECT = (B200_4000.parent / "two-dgx-b200-direct.yaml").read_text()
@@ -155,6 +159,27 @@ def test_of_unequal_queue_pairs_the_slowest_counts(tmp_path):
         ("node 4 NIC rx rail 0", 1),
     ]
     assert found.bytes_per_s == pytest.approx(thin.rate_bytes_per_s)
+
+
+@pytest.mark.parametrize("rails", [[5], range(8)], ids=["GPUs", "nodes"])
+def test_pooled_queue_pairs_all_work_until_the_last_byte(tmp_path, rails):
+    """On cables of a quarter of a NIC some queue pairs share one: split, the transfer waits for them."""
+    found = {}
+    for kind in ("split", "pooled"):
+        routing = f"rails: 8\n  routing: {{kind: ecmp, qps: 4, bytes: {kind}, efficiency: 25 %}}"
+        cluster = cluster_of(tmp_path, changed(SMALL, ("rails: 8", routing)))
+        ends = (f"gpu {rails[0]}", f"gpu {32 + rails[0]}") if len(rails) == 1 else ("0", "4")
+        found[kind] = way(cluster, *ends).bytes_per_s
+        fabric, clock = Fabric(cluster, 1), Clock()
+        parts = []
+        for rail in rails:
+            paths = [fabric.gpu_to_gpu(Port(0, rail), Port(4, rail), pair) for pair in range(4)]
+            parts += dealt(4 * 10**9, paths, kind == "pooled")
+        FlowNetwork(clock, fabric.table.carried).send(parts)
+        while clock.advance(100):
+            pass
+        assert found[kind] == pytest.approx(len(rails) * 4e9 / (clock.now / 1e12))
+    assert found["pooled"] > 1.2 * found["split"]
 
 
 def test_hashed_rails_of_nodes_are_counted_together(tmp_path):

@@ -41,6 +41,13 @@ def rate(path):
     return flow.rate * 1e12
 
 
+def test_between_gpus_of_a_node_only_their_nvlink_ports(fabric):
+    one = fabric()
+    path = one.gpu_to_gpu(Port(1, 3), Port(1, 4))
+    assert names(one, path) == [f"node 1 {NVLINK} tx rail 3", f"node 1 {NVLINK} rx rail 4"]
+    assert rate(path) == pytest.approx(one.cluster.local[1].effective_bytes_per_s)
+
+
 def test_over_the_fabric_with_gpudirect_only_nics_and_switches(fabric):
     one = fabric()
     path = one.gpu_to_gpu(Port(1, 3), Port(9, 3))
@@ -208,6 +215,59 @@ def test_from_host_memory_of_another_node_without_gpudirect_through_host_memory_
     ]
 
 
+def test_write_back_to_host_memory_of_another_node(fabric):
+    one = fabric()
+    path = one.gpu_to_dram(Port(1, 3), 5)
+    assert names(one, path) == [
+        "node 1 NIC tx rail 3",
+        "unit 0 leaf 3 up",
+        "unit 1 leaf 3 down",
+        "node 5 NIC rx rail 3",
+        "node 5 host memory",
+    ]
+    assert rate(path) == pytest.approx(one.cluster.rate_bytes_per_s)
+    assert path.latency_ps == one.cluster.latency_ps(3, 8 + 3)
+    assert one.gpu_to_dram(Port(1, 3), 1) == one.gpu_to_dram(Port(1, 3))
+
+
+def test_write_back_to_another_node_without_gpudirect_through_host_memory_here(fabric):
+    one = fabric(NO_GPUDIRECT)
+    path = one.gpu_to_dram(Port(1, 3), 2)
+    assert names(one, path) == [
+        f"node 1 {PCIE} up rail 3",
+        "node 1 host memory",
+        "node 1 host memory",
+        "node 1 RDMA from host memory",
+        "node 1 NIC tx rail 3",
+        "node 2 NIC rx rail 3",
+        "node 2 host memory",
+    ]
+    host = one.cluster.host[1]
+    assert path.latency_ps == one.cluster.latency_ps(3, 3) + host.endpoint_latency_ps + host.latency_ps
+
+
+@pytest.mark.parametrize("changes", [(), (NO_GPUDIRECT,)], ids=["gpudirect", "without"])
+def test_between_host_memories_over_the_nics_of_a_lane(fabric, changes):
+    one = fabric(*changes)
+    path = one.dram_to_dram(1, 5, 3)
+    assert names(one, path) == [
+        "node 1 host memory",
+        "node 1 RDMA from host memory",
+        "node 1 NIC tx rail 3",
+        "unit 0 leaf 3 up",
+        "unit 1 leaf 3 down",
+        "node 5 NIC rx rail 3",
+        "node 5 host memory",
+    ]
+    assert rate(path) == pytest.approx(one.cluster.rate_bytes_per_s)
+    assert path.latency_ps == one.cluster.latency_ps(3, 8 + 3)
+
+
+def test_all_lanes_together_send_from_memory_to_memory_what_hosts_were_seen_to_send(fabric):
+    one = fabric(lanes=8)
+    assert rate(one.dram_to_dram(1, 5, 0)) == pytest.approx(222e9)
+
+
 def test_from_nvme_with_gpudirect_storage(fabric):
     one = fabric()
     path = one.nvme_to_gpu(1, Port(1, 3))
@@ -228,11 +288,64 @@ def test_from_nvme_through_host_memory(fabric):
     ]
 
 
-def test_where_there_is_no_nvme_there_is_no_path_from_it(fabric):
+def test_to_nvme_with_gpudirect_storage(fabric):
+    """The drives of a node take in 33.8 GB/s, which one GPU's PCIe could fill."""
+    one = fabric()
+    path = one.gpu_to_nvme(Port(1, 3))
+    assert names(one, path) == [f"node 1 {PCIE} up rail 3", "node 1 NVMe writes", "node 1 NVMe"]
+    assert one.cluster.types[1].nvme_write_bytes_per_s == 33.8e9
+    assert rate(path) == pytest.approx(33.8e9)
+
+
+def test_to_nvme_through_host_memory(fabric):
+    one = fabric()
+    path = one.gpu_to_nvme(Port(1, 3), gpudirect_storage=False)
+    assert names(one, path) == [
+        f"node 1 {PCIE} up rail 3",
+        "node 1 host memory",
+        "node 1 host memory",
+        "node 1 NVMe writes",
+        "node 1 NVMe",
+    ]
+
+
+def test_between_nvme_and_host_memory(fabric):
+    one = fabric()
+    fetched, written = one.nvme_to_dram(1), one.dram_to_nvme(1)
+    assert names(one, fetched) == ["node 1 NVMe", "node 1 host memory"]
+    assert names(one, written) == ["node 1 host memory", "node 1 NVMe writes", "node 1 NVMe"]
+    assert one.cluster.types[1].nvme_bytes_per_s == 50e9
+    assert rate(fetched) == pytest.approx(50e9)
+    assert rate(fabric().dram_to_nvme(1)) == pytest.approx(33.8e9)
+
+
+def test_reads_and_writes_share_the_drives(fabric):
+    """Of 50 GB/s each gets a half: less than what the drives could take in."""
+    one = fabric()
+    flows = [Rated(path.links) for path in (one.nvme_to_dram(1), one.dram_to_nvme(1))]
+    solver = MaxMin()
+    for flow in flows:
+        solver.add(flow)
+    assert [flow.rate * 1e12 for flow in flows] == pytest.approx([25e9, 25e9])
+
+
+def test_where_it_is_not_known_what_drives_take_in_they_write_as_they_read(fabric):
+    one = fabric(("dgx-b200", "vera-rubin-tray"), ("rails: 8", "rails: 4"))
+    assert one.cluster.types[1].nvme_write_bytes_per_s is None
+    assert names(one, one.dram_to_nvme(1)) == ["node 1 host memory", "node 1 NVMe"]
+
+
+def test_where_there_is_no_nvme_there_is_no_path_from_it_or_to_it(fabric):
     one = fabric(text=shipped("mooncake-a800-16.yaml"))
     assert one.cluster.types[0].nvme_bytes_per_s is None
-    with pytest.raises(UnsupportedError):
-        one.nvme_to_gpu(0, Port(0, 0))
+    for path in (
+        lambda: one.nvme_to_gpu(0, Port(0, 0)),
+        lambda: one.gpu_to_nvme(Port(0, 0)),
+        lambda: one.nvme_to_dram(0),
+        lambda: one.dram_to_nvme(0),
+    ):
+        with pytest.raises(UnsupportedError):
+            path()
 
 
 def test_lanes_of_several_rails_are_as_many_times_as_wide(fabric):
