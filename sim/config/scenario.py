@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from sim.base.errors import ValueProblem, listed
+from sim.config.kvpool import KvPool
 from sim.config.form import Form, Name, NamedForm, NamedList, RootForm
 from sim.config.place import Place
 from sim.config.quantities import (
@@ -112,14 +113,6 @@ class Router(Form):
     decode_policy: str = Field("least_loaded", description="decode router, see `sim list routers`")
     load_weight: Annotated[float, Field(ge=0)] = Field(
         1.0, description="prefix_aware: cost of one token queued before the request, against one not cached"
-    )
-
-
-class KvPool(Form):
-    """Where computed KV blocks may be found again."""
-
-    policy: Literal["none", "local"] = Field(
-        "local", description="none: no reuse; local: each prefill replica reuses what its own HBM still holds"
     )
 
 

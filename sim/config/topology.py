@@ -26,7 +26,7 @@ from pydantic import (
 from sim.base.errors import ValueProblem, did_you_mean, listed
 from sim.config.cable_end import End
 from sim.config.form import Form, Name, NamedForm, NamedList, RootForm
-from sim.config.quantities import BytesPerSecond, Length, PositiveFraction, as_written
+from sim.config.quantities import BytesPerSecond, Length, PositiveFraction, Size, as_written
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -338,6 +338,14 @@ class Fabric(Form):
         return {key: value for key, value in write(self).items() if key in own or key not in _SOMEWHERE}
 
 
+class Lent(Form):
+    """What each node of a group lends to the pool of KV blocks."""
+
+    nodes: str = Field(description="the name of the group of nodes that lends")
+    dram: Size | None = Field(None, description="host memory that each node lends, such as `1 TB`")
+    nvme: Size | None = Field(None, description="NVMe that each node lends, such as `8 TB`")
+
+
 class Topology(RootForm):
     """Nodes and the fabric between them."""
 
@@ -347,3 +355,4 @@ class Topology(RootForm):
     source: list[str] = Field(min_length=1, description="where the shape comes from")
     nodes: NamedList[NodeGroup] = Field(description="groups of equal nodes")
     fabric: Fabric | None = Field(None, description="absent: the nodes are not connected")
+    kv_pool: list[Lent] = Field([], description="what nodes lend to a pool of KV blocks")

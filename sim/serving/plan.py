@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -62,6 +63,45 @@ class PoolPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class LostPart:
+    """A node whose part of the pool is lost, and when."""
+
+    at_ps: int
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class KvPlan:
+    """The pool of KV blocks and how it is used; as it stands nothing is lent and nothing overlaps.
+
+    `lent[tier][node]` is what a node lends, in blocks. `hbm` says whether prefill replicas keep blocks in
+    their own memory, `is_shared` whether others see what a node has. `fetch_bytes_per_s` and
+    `save_bytes_per_s` cap each fetch and each write of a replica where the engine stages them.
+    """
+
+    lent: tuple[Mapping[int, int], ...] = ()
+    is_shared: bool = False
+    hbm: bool = True
+    keeps_partial: bool = True
+    eviction: str = "lru"
+    ttl_ps: int | None = None
+    write: str = "through"
+    replicate: str = "never"
+    max_copies: int | None = None
+    rebalance_ps: int | None = None
+    fetch: str = "estimate"
+    overlaps: bool = False
+    streams: bool = False
+    gpudirect_storage: bool = True
+    stale_ps: int = 0
+    lost: tuple[LostPart, ...] = ()
+    rank_block_bytes: int = 0
+    layers: int = 1
+    fetch_bytes_per_s: float | None = None
+    save_bytes_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RouterPlan:
     """Router policies by name, for prefill and decode, and the weight of load against cached tokens."""
 
@@ -95,6 +135,7 @@ class ServingPlan:
     sample_every_ps: int
     kv_limits: tuple[tuple[int, int], ...] = ()
     kv_state_bytes: int = 0
+    kv: KvPlan = KvPlan()
 
     def kv_bytes(self, tokens: int) -> int:
         """What one copy of a sequence's KV takes."""
