@@ -19,7 +19,9 @@ class Engine(Entry):
     to launch one layer, and a prefill takes at least that for all layers. `decode_host_time_ps` is added to
     each step, `decode_item_time_ps` for each sequence, KV head and layer; `decode_stream_bytes_per_s` limits
     the rate at which one sequence's KV head is read (None: no limit). `graph_batches` are the batch sizes
-    that have a CUDA graph: a step costs the next one; empty means that it costs its own.
+    that have a CUDA graph: a step costs the next one; empty means that it costs its own. `is_layerwise` says
+    whether KV is fetched and sent layer by layer while a prompt is computed; `fetch_bytes_per_s` and
+    `save_bytes_per_s` are what one fetch from host memory, and one write to it, get (None: what the links give).
     """
 
     first_token: str
@@ -34,6 +36,9 @@ class Engine(Entry):
     decode_item_time_ps: int
     decode_stream_bytes_per_s: float | None
     graph_batches: tuple[int, ...]
+    is_layerwise: bool
+    fetch_bytes_per_s: float | None
+    save_bytes_per_s: float | None
 
     @classmethod
     def read(cls, fields: Fields) -> Engine:
@@ -53,6 +58,9 @@ class Engine(Entry):
             decode_item_time_ps=fields.whole_quantity("decode_item_time", "time"),
             decode_stream_bytes_per_s=fields.quantity("decode_stream_rate", "rate") if has_limit else None,
             graph_batches=fields.counts("graph_batches"),
+            is_layerwise=fields.flag("layerwise"),
+            fetch_bytes_per_s=fields.quantity("fetch_rate", "rate") if fields.has("fetch_rate") else None,
+            save_bytes_per_s=fields.quantity("save_rate", "rate") if fields.has("save_rate") else None,
         )
 
     @property

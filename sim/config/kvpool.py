@@ -51,8 +51,8 @@ class KvPool(Form):
     )
     replicate: Literal["bottleneck", "always", "never"] = Field(
         "bottleneck",
-        description="whether a replica's node keeps a copy of blocks that came from another node: bottleneck: "
-        "when a NIC held the fetch back",
+        description="whether a replica's node keeps a copy of what came from another node: bottleneck: when a "
+        "NIC held the fetch back",
     )
     max_copies: PositiveInt | None = Field(
         None, description="blocks that lie on so many places are not replicated"
@@ -61,13 +61,18 @@ class KvPool(Form):
         None, description="how often the most read blocks of the busiest node go to the idlest one too"
     )
     fetch: Literal["estimate", "always", "never"] = Field(
-        "estimate", description="fetch what is cached elsewhere; estimate: where that is faster than computing"
+        "estimate",
+        description="fetch what is cached elsewhere; estimate: where that is faster than computing",
     )
-    overlap_fetch: bool = Field(
-        True, description="whether a prompt is computed layer by layer while its cached blocks arrive"
+    overlap_fetch: bool | None = Field(
+        None,
+        description="whether a prompt is computed layer by layer while its cached blocks arrive, or after; "
+        "absent: as the engine does it",
     )
-    stream_out: bool = Field(
-        True, description="whether KV leaves layer by layer while the prompt is computed, or after it"
+    stream_out: bool | None = Field(
+        None,
+        description="whether KV leaves layer by layer while its prompt is computed, or after; absent: as the "
+        "engine does it",
     )
     gpudirect_storage: bool = Field(
         True, description="whether NVMe is read straight into GPU memory, or through host memory"
@@ -81,7 +86,9 @@ class KvPool(Form):
     def _one_size(self) -> Self:
         if self.blocks is not None and self.dram is not None:
             raise ValueProblem(
-                "blocks and dram both say how much host memory is lent", "keep one of them", ["blocks", "dram"]
+                "blocks and dram both say how much host memory is lent",
+                "keep one of them",
+                ["blocks", "dram"],
             )
         if self.eviction == "ttl" and self.ttl is None:
             raise ValueProblem("eviction ttl needs a time", "add ttl: 10 min", ["eviction"])

@@ -20,8 +20,8 @@ from pydantic import (
 )
 
 from sim.base.errors import ValueProblem, listed
-from sim.config.kvpool import KvPool
 from sim.config.form import Form, Name, NamedForm, NamedList, RootForm
+from sim.config.kvpool import KvPool
 from sim.config.place import Place
 from sim.config.quantities import (
     Duration,

@@ -1,7 +1,7 @@
 """The pool: what nodes lend of their host memory and NVMe, and which KV blocks lie where.
 
-Model: each node that lends has a memory of whole KV blocks in each tier, with the eviction rule of the pool. One
-index, a prefix tree, spans them all: one look-up tells the longest prefix that any node has, and who has
+Model: each node that lends has a memory of whole KV blocks in each tier, with the eviction rule of the pool.
+One index, a prefix tree, spans them all: one look-up tells the longest prefix that any node has, and who has
 it. A tier holds a block only with all blocks before it. What host memory evicts is written to the
 NVMe of the same node, where it lends some, together with those blocks before it that are not there yet:
 without them it could not be found. A block may be on any number of nodes.
@@ -13,6 +13,7 @@ Ignores: fragmentation, and metadata.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from sim.kvpool.cache import Cache, Run
@@ -63,8 +64,7 @@ class KvPool:
         """Call this with the node and the blocks whenever host memory evicts and there is NVMe below."""
         for number, place in enumerate(self.places):
             if place.tier == DRAM and Place(NVME, place.node) in self._numbers:
-                node = place.node
-                self.caches[number].evicted = lambda run, node=node: demoted(node, run)  # type: ignore[misc]
+                self.caches[number].evicted = partial(demoted, place.node)
 
     def match(self, blocks: Sequence[int], now_ps: int = 0) -> Match:
         """Follow a prompt down the index, as far as anybody has it."""

@@ -101,6 +101,11 @@ class Fabric:
         """The queue pairs of a transfer between GPUs of two nodes on a lane; a domain has one way."""
         return range(1 if self._domains[source] == self._domains[target] else self.queue_pairs)
 
+    def sending(self, node: int) -> int:
+        """How many flows leave a node over its NICs now."""
+        ends, solver, first = self._ends, self.table.solver, node * self.groups
+        return sum(len(solver[nics.tx].flows) for nics in ends[first : first + self.groups] if nics)
+
     def gpu_to_gpu(self, source: Port, target: Port, queue_pair: int = 0) -> Path:
         """Between GPUs: over NVLink inside a domain, over the fabric else."""
         if self._domains[source.node] == self._domains[target.node]:

@@ -26,8 +26,8 @@ from sim.network.flow import Draw, Flow, Transfer, pooled
 from sim.network.maxmin import Link, MaxMin
 from sim.network.parts import Part, Pooled
 from sim.network.path import Path
-from sim.network.waiting import delivery, rates_alone
-from sim.tables.schema import PS_PER_S
+from sim.network.waiting import Delivery, delivery, rates_alone
+from sim.tables.schema import NOT_YET, PS_PER_S
 
 
 class Taken:
@@ -72,17 +72,28 @@ class FlowNetwork:
         Its value is a Delivery. Yield it at once: that of a single part is put in another's place when its
         rate changes.
         """
+        if len(parts) > 1:
+            return self.send_whole(parts)
+        return self._start_parts(parts, None)
+
+    def send_whole(self, parts: Sequence[Part]) -> Transfer:
+        """Like `send`, but the event stays the same, and the transfer can be broken off."""
+        transfer = Transfer(self.clock, len(parts))
+        self._start_parts(parts, transfer)
+        return transfer
+
+    def _start_parts(self, parts: Sequence[Part], transfer: Transfer | None) -> Moment:
+        """Start the flows of some parts; the end of the last of them."""
         parts = [(size, way.of_a_flow()) for size, way in parts]
         if self._changed:
             parts = [(size, self._with_changed(way)) for size, way in parts]
         rates = iter(rates_alone(parts))
-        transfer = Transfer(self.clock, len(parts)) if len(parts) > 1 else None
         for size, way in parts:
             if isinstance(way, Path):
                 end = self._start(size, way, next(rates), transfer)
             else:
                 end = self._start_pooled(size, [(path, next(rates)) for path in way.paths], transfer)
-        return end if transfer is None else transfer
+        return end
 
     def _start(self, size: int, path: Path, alone: float, transfer: Transfer | None) -> Moment:
         flow = Flow(self._next_id, size, path, transfer, self.clock.now)
@@ -111,6 +122,37 @@ class FlowNetwork:
         self._reschedule(changed)
         assert flow.end is not None
         return flow.end
+
+    def lift(self, link: Link) -> None:
+        """Take away what held back a single flow: its private link holds nobody back from now on."""
+        one = next(iter(link.flows), None)
+        link.nominal = float("inf")
+        if one is None:
+            return
+        flow = one.flow if isinstance(one, Draw) else one
+        changed = {one: one.rate} | self.maxmin.change(link, link.nominal)
+        self._reschedule(changed)
+        one.alone = min([other.nominal for other in one.links])
+        if flow.draws:
+            flow.alone = sum([draw.alone for draw in flow.draws])
+
+    def cancel(self, transfer: Transfer) -> None:
+        """Break a transfer off: what has not moved does not, and whoever waits for it is told at once."""
+        members = [one.flow if isinstance(one, Draw) else one for one in self._flows]
+        for flow in [flow for flow in dict.fromkeys(members) if flow.transfer is transfer]:
+            assert flow.end is not None
+            flow.end.callbacks = []
+            if flow.draws:
+                changed = self._leave_pooled(flow)
+            else:
+                moved = flow.rate * (self.clock.now - flow.updated_ps)
+                self._book(flow, min(flow.size - flow.left + moved, flow.size))
+                del self._flows[flow]
+                self.events += 1
+                changed = self.maxmin.remove(flow)
+            self._reschedule(changed)
+        transfer._value = Delivery(NOT_YET, 0, is_broken=True)
+        transfer.fire()
 
     def set_capacity(self, link: Link, bytes_per_s: float) -> None:
         """Let a link carry more or less from now on, nothing included: something failed or was mended.
@@ -190,10 +232,7 @@ class FlowNetwork:
         now = self.clock.now
         for flow, old_rate in flows.items():
             if now > flow.updated_ps:
-                if old_rate != flow.alone:
-                    self._charge(flow, old_rate)
-                flow.left = max(flow.left - old_rate * (now - flow.updated_ps), 0.0)
-                flow.updated_ps = now
+                self._account(flow, old_rate)
             flow.holder = flow.bottleneck
             if flow.draws:
                 flow.turn()
@@ -214,6 +253,13 @@ class FlowNetwork:
             elif one.flow not in flows:
                 flows[one.flow] = one.flow.gather(now)
         return flows
+
+    def _account(self, flow: Flow, rate: float) -> None:
+        """Work out what a flow has moved, and waited, since its last change."""
+        if rate != flow.alone:
+            self._charge(flow, rate)
+        flow.left = max(flow.left - rate * (self.clock.now - flow.updated_ps), 0.0)
+        flow.updated_ps = self.clock.now
 
     def _end(self, flow: Flow, moment: Event) -> None:
         """Take a flow out, give its share to others, and tell those who wait for the transfer."""

@@ -31,6 +31,19 @@ class Path(NamedTuple):
     latency_ps: int
     cap: Cap | None = None
 
+    def held_by(self, link: Link) -> Path:
+        """The same way for one flow, with a link of its own that holds it back."""
+        return self._replace(links=(*self.links, link))
+
+    def then(self, other: Path) -> Path:
+        """Give the way that goes on with another one, in one go."""
+        return Path(
+            (*self.links, *other.links),
+            (*self.counted, *other.counted),
+            self.latency_ps + other.latency_ps,
+            tightest(self.cap, other.cap),
+        )
+
     def of_a_flow(self) -> Path:
         """The path of one flow: its cap is a link that nobody else can be on."""
         if self.cap is None:

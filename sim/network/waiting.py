@@ -22,10 +22,14 @@ from sim.tables.schema import NOT_YET
 
 
 class Delivery(NamedTuple):
-    """How a transfer went: the link that cost it most (the narrowest where none did), and what it waited."""
+    """How a transfer went: the link that cost it most (the narrowest where none did), and what it waited.
+
+    One that was broken off has not arrived.
+    """
 
     link: int
     waited_ps: int
+    is_broken: bool = False
 
 
 def rates_alone(parts: Sequence[Part]) -> list[float]:

@@ -13,8 +13,10 @@ from sim.serving.background import background
 from sim.serving.decode import DecodePool
 from sim.serving.handoff import Handoff
 from sim.serving.job import FINISHED, REJECTED, Job
+from sim.serving.kvmoves import KvMoves
 from sim.serving.plan import ServingPlan
 from sim.serving.prefill import PrefillPool
+from sim.serving.prefillflows import PrefillFlows
 from sim.tables.recorder import Recorder
 from sim.workload.request import NO_BLOCKS, Request
 
@@ -32,6 +34,7 @@ class Serving:
         self.fabric = fabric
         self.log = log
         self.network = FlowNetwork(clock, fabric.table.carried)
+        self.moves: KvMoves | None = None
         self.prefill = PrefillPool(clock, plan, self._computed)
         self.decode = DecodePool(clock, plan, log, self._finished)
         self.handoff = Handoff(self.prefill, self.decode, fabric, self.network, plan)
@@ -39,6 +42,9 @@ class Serving:
             if pool.plan.collectives is not None:
                 for replica in pool.replicas:
                     replica.nics = background(fabric, self.network, replica.seat)
+        if plan.kv.is_active:
+            self.moves = KvMoves(clock, plan.kv, plan.prefill, fabric, self.network)
+            self.prefill.flows = PrefillFlows(self.prefill, self.moves, self.handoff)
         self.live: dict[int, Job] = {}
         self.arrived = 0
         self.done = 0
@@ -69,6 +75,8 @@ class Serving:
         """Take in a request: reject it if it could never be served, else route it."""
         now = self.clock.now
         blocks = request.blocks if self.plan.reuse else NO_BLOCKS
+        if not self.plan.kv.keeps_partial:
+            blocks = blocks[: request.input_tokens // self.plan.block_tokens]
         kv_blocks = -(-request.input_tokens // self.plan.block_tokens)
         measured = self.plan.measured_from_ps <= now < self.plan.measured_until_ps
         job = Job(request, blocks, kv_blocks, measured)
@@ -96,7 +104,8 @@ class Serving:
                 self.prefill.replicas[job.prefill_replica].release(job)
                 self._finished(job)
                 return
-        self.handoff.begin(job)
+        if not job.is_leaving:
+            self.handoff.begin(job)
 
     def _finished(self, job: Job) -> None:
         job.status = FINISHED

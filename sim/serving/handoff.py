@@ -1,8 +1,8 @@
 """The handoff: a computed prompt's KV moves from its prefill replica to a decode replica.
 
-Model: source first. When the prompt is computed a decode replica is chosen and KV memory for the whole
-sequence is reserved there; then the KV of the whole prompt crosses the fabric, each rank's share on its own
-rail; when the last byte is there the prefill side lets its blocks go and the sequence may join the batch.
+Model: when the prompt is computed, or when its first layer is (sim.serving.stream), a decode replica is chosen
+and KV memory for the whole sequence is reserved there; then the KV of the whole prompt crosses the fabric,
+each rank's share on its own rail; when the last byte is there the prefill side lets its blocks go and the sequence may join the batch.
 A transfer is one flow for each pair of
 ports (lanes of a node) that have something to exchange; see sim.network.reshard for who sends what to whom.
 Ignores: the way back of the acknowledgement, and the start-up cost of a transfer beside link latency.
@@ -25,6 +25,7 @@ from sim.serving.decode import DecodePool
 from sim.serving.job import Job
 from sim.serving.plan import Seat, ServingPlan
 from sim.serving.prefill import PrefillPool
+from sim.serving.stream import capped
 
 Exchange = tuple[int, int, Fraction]
 """A place of the sender, one of the receiver, and the part of one copy of the KV that moves between them."""
@@ -49,17 +50,24 @@ class Handoff:
         self.kv_bytes = plan.kv_bytes
         senders = [replica.seat.ranks for replica in prefill.replicas]
         receivers = [replica.seat.ranks for replica in decode.replicas]
+        self.first_token_by_prefill = plan.first_token_by_prefill
+        self.layers = plan.kv.layers
+        self.production = fabric.table.cap("prefill", "prefill that makes the KV", float("inf")).id
         self._exchanges = {
             (one, other): exchange(one, other, plan.kv_heads)
             for one in set(senders)
             for other in set(receivers)
         }
 
-    def begin(self, job: Job) -> None:
-        """Start to move a computed prompt."""
-        Errand(self.move(job))
+    def is_needed(self, job: Job) -> bool:
+        """Whether a prompt's KV moves at all: not where its prefill gives the only token."""
+        return not (self.first_token_by_prefill and job.request.output_tokens == 1)
 
-    def move(self, job: Job) -> Generator[Event, Delivery, None]:
+    def begin(self, job: Job, computed_ps: int = 0) -> None:
+        """Start to move a prompt that is computed, or will be at `computed_ps`."""
+        Errand(self.move(job, computed_ps))
+
+    def move(self, job: Job, computed_ps: int) -> Generator[Event, Delivery, None]:
         """Reserve, wait out the latency, send, release, join."""
         clock = self.clock
         source = self.prefill.replicas[job.prefill_replica]
@@ -74,8 +82,13 @@ class Handoff:
         else:
             latency_ps = self._latency_ps(parts, source.seat, target.seat)
         yield clock.at(clock.now + latency_ps, FLOW_START + job.request.id)
-        sent = self.network.send(parts or self._parts(job, source.seat, target.seat))
-        job.transfer_link, job.transfer_waited_ps = yield sent
+        parts = parts or self._parts(job, source.seat, target.seat)
+        if clock.now < computed_ps:
+            job.streamed_ps = clock.now
+            parts, links = capped(parts, computed_ps - clock.now, self.layers, self.production)
+            job.capped.extend(links)
+        sent = self.network.send(parts)
+        job.transfer_link, job.transfer_waited_ps, _ = yield sent
         job.kv_arrived_ps = clock.now
         source.release(job)
         target.join(job)

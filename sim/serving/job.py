@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sim.kvpool.cache import Lease
+from sim.kvpool.pool import Place
+from sim.network.maxmin import Link
 from sim.tables.schema import NOT_YET, PHASES, STATUSES
 from sim.workload.request import Request
+
+if TYPE_CHECKING:
+    from sim.serving.kvfetch import Wanted
 
 FINISHED, UNFINISHED, REJECTED = (STATUSES.index(name) for name in ("finished", "unfinished", "rejected"))
 _AFTER_DECODE = (0,) * (len(PHASES) - list(PHASES).index("decode") - 1)
@@ -18,33 +24,54 @@ class Job:
     `blocks` are the ids of its prompt where blocks are reused, `cached_tokens` of it need not be computed;
     `kv_blocks` and `kv_pages` are what it takes at either side, `lease` what it holds of the prefill side.
     `computed_ps` is when its prompt's KV was complete; `second_token_ps` is set where the first token came
-    from the prefill side. `transfer_link` held its handoff back most, sharing cost it
-    `transfer_waited_ps`.
+    from the prefill side. `transfer_link` held its handoff back most, sharing cost it `transfer_waited_ps`;
+    since `streamed_ps` KV has left while the prompt was being computed. `source` is where cached blocks were
+    fetched from, `keeps_copy` whether its node keeps them too, `known_blocks` of the
+    prompt had been seen before. `exposed_ps` is what its batch waited for cached KV, `fetch_hidden_ps` what
+    came meanwhile. `users` of its blocks are not done yet: the handoff, and whoever saves them; `capped`
+    links hold back what leaves before the prompt is computed, once it `is_leaving`.
     """
 
     __slots__ = (
         "blocks",
         "cached_tokens",
+        "capped",
         "computed_ps",
         "decode_replica",
         "decoding_ps",
+        "dram_tokens",
         "estimate_tokens",
+        "exposed_ps",
+        "fetch_hidden_ps",
+        "fetch_link",
+        "fetch_spared_ps",
+        "fetch_waited_ps",
         "finished_ps",
         "first_token_ps",
+        "hbm_tokens",
+        "is_leaving",
+        "keeps_copy",
+        "known_blocks",
         "kv_arrived_ps",
         "kv_blocks",
         "kv_pages",
         "lease",
         "measured",
+        "nvme_tokens",
         "prefill_ps",
         "prefill_replica",
+        "remote_tokens",
         "request",
         "reserved_ps",
         "routed_ps",
         "second_token_ps",
+        "source",
         "status",
+        "streamed_ps",
         "transfer_link",
         "transfer_waited_ps",
+        "users",
+        "wanted",
     )
 
     def __init__(self, request: Request, blocks: Sequence[int], kv_blocks: int, measured: bool) -> None:
@@ -68,6 +95,23 @@ class Job:
         self.kv_arrived_ps = NOT_YET
         self.transfer_link = NOT_YET
         self.transfer_waited_ps = NOT_YET
+        self.streamed_ps = NOT_YET
+        self.users = 1
+        self.is_leaving = False
+        self.wanted: Wanted | None = None
+        self.capped: list[Link] = []
+        self.source: Place | None = None
+        self.keeps_copy = False
+        self.known_blocks = 0
+        self.hbm_tokens = 0
+        self.dram_tokens = 0
+        self.nvme_tokens = 0
+        self.remote_tokens = 0
+        self.exposed_ps = 0
+        self.fetch_link = NOT_YET
+        self.fetch_waited_ps = NOT_YET
+        self.fetch_hidden_ps = 0
+        self.fetch_spared_ps = 0
         self.decoding_ps = NOT_YET
         self.finished_ps = NOT_YET
 
@@ -81,7 +125,7 @@ class Job:
         routed = self.routed_ps if self.routed_ps >= 0 else end
         started = self.prefill_ps if self.prefill_ps >= 0 else end
         computed = self.computed_ps if self.computed_ps >= 0 else end
-        reserved = self.reserved_ps if self.reserved_ps >= 0 else end
+        reserved = max(self.reserved_ps, computed) if self.reserved_ps >= 0 else end
         received = self.kv_arrived_ps if self.kv_arrived_ps >= 0 else end
         decoding = self.decoding_ps if self.decoding_ps >= 0 else end
         return (
@@ -98,11 +142,20 @@ class Job:
             self.decode_replica,
             self.transfer_link,
             self.transfer_waited_ps,
+            max(computed - self.streamed_ps, 0) if self.streamed_ps >= 0 else 0,
+            self.hbm_tokens,
+            self.dram_tokens,
+            self.nvme_tokens,
+            self.remote_tokens,
+            self.fetch_link,
+            self.fetch_waited_ps,
+            self.fetch_hidden_ps,
+            self.fetch_spared_ps,
             self.status,
             routed - arrived,
             started - routed,
-            0,
-            computed - started,
+            self.exposed_ps,
+            computed - started - self.exposed_ps,
             reserved - computed,
             received - reserved,
             decoding - received,

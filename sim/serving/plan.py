@@ -100,6 +100,11 @@ class KvPlan:
     fetch_bytes_per_s: float | None = None
     save_bytes_per_s: float | None = None
 
+    @property
+    def is_active(self) -> bool:
+        """Whether anything moves to or from a prefill replica beside handoffs of computed prompts."""
+        return bool(self.lent) or self.streams
+
 
 @dataclass(frozen=True, slots=True)
 class RouterPlan:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING
 
 from simpy import Event
 
@@ -23,12 +24,17 @@ from sim.serving.loads import Loads
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
 from sim.serving.routers import NOTHING, View, router
 from sim.tables.schema import NOT_YET
+from sim.workload.request import NO_BLOCKS
+
+if TYPE_CHECKING:
+    from sim.serving.prefillflows import PrefillFlows
 
 
 class PrefillPool:
     """The prefill replicas, what the router knows of them, and the router.
 
-    `computed` is called with each job whose prompt is done.
+    `computed` is called with each job whose prompt is done. `flows` is what moves KV to and from replicas
+    while they compute; None where nothing does.
     """
 
     def __init__(self, clock: Clock, plan: ServingPlan, computed: Callable[[Job], None]) -> None:
@@ -41,6 +47,8 @@ class PrefillPool:
         self.view = View(len(self.plan.seats), self.loads, plan.block_tokens, plan.router.load_weight)
         self.choose = router[plan.router.policy]()
         self.capacity_blocks = self.plan.kv_tokens // plan.block_tokens
+        self.flows: PrefillFlows | None = None
+        self.keeps_blocks = plan.kv.hbm
         self.replicas = [
             PrefillReplica(self, number, seat, Cache(self.capacity_blocks, self.tree, number))
             for number, seat in enumerate(self.plan.seats)
@@ -111,7 +119,10 @@ class PrefillReplica:
         self._wake()
 
     def release(self, job: Job) -> None:
-        """Let go of the KV of a prompt: it is somewhere else now."""
+        """Let go of the KV of a prompt, unless somebody else still needs it: it is somewhere else now."""
+        job.users -= 1
+        if job.users:
+            return
         assert job.lease is not None
         self.memory.release(job.lease)
         if self.queue:
@@ -125,6 +136,7 @@ class PrefillReplica:
         """Compute batch after batch, for as long as the simulation runs."""
         clock, prefill_ps = self.clock, self.pool.plan.timing.prefill_ps
         while True:
+            flows = self.pool.flows
             batch, chunks = self._admit()
             if not batch:
                 if self.nics is not None:
@@ -136,10 +148,17 @@ class PrefillReplica:
             self._started_ps = clock.now
             if self.nics is not None:
                 self.nics.begin(self._crossing_bytes(chunks), duration_ps)
-            yield clock.at(clock.now + duration_ps, self._rank)
+            done_ps = clock.now + duration_ps
+            if flows is not None:
+                fetched = flows.fetch(batch, self.seat)
+                if fetched is not None:
+                    yield fetched
+                    chunks, done_ps = flows.fetched(batch, self.seat, self._started_ps)
+                flows.leave(batch, self, done_ps)
+            yield clock.at(done_ps, self._rank)
             if self.nics is not None:
                 self.nics.end(self._crossing_bytes(chunks))
-            self.busy_ps += duration_ps
+            self.busy_ps += clock.now - self._started_ps
             self._started_ps = NOT_YET
             for job, (new_tokens, _) in zip(batch, chunks, strict=True):
                 self._finish(job, new_tokens)
@@ -151,21 +170,27 @@ class PrefillReplica:
 
     def _admit(self) -> tuple[list[Job], list[tuple[int, int]]]:
         """Take the next batch from the head of the queue; chunks are (new, cached) tokens of each prompt."""
-        queue, memory, saved = self.queue, self.memory, self.pool.tokens_saved
+        queue, memory, saved, flows = self.queue, self.memory, self.pool.tokens_saved, self.pool.flows
         batch: list[Job] = []
         chunks: list[tuple[int, int]] = []
         budget = self.pool.plan.max_batch_tokens
         while queue and budget > 0:
             job = queue[0]
             tokens = job.request.input_tokens
-            if batch and tokens - saved(job, memory.hits(job.blocks)) > budget:
+            if flows is not None:
+                cached = flows.look(job, self)
+            else:
+                cached = saved(job, memory.hits(job.blocks)) if batch else 0
+            if batch and tokens - cached > budget:
                 break
-            lease = memory.admit(job.blocks, job.kv_blocks)
+            lease = memory.admit(job.blocks if self.pool.keeps_blocks else NO_BLOCKS, job.kv_blocks)
             if lease is None:
                 break
             queue.popleft()
             job.lease = lease
-            job.cached_tokens = cached = saved(job, lease.hits) if lease.hits else 0
+            if flows is None:
+                cached = job.hbm_tokens = saved(job, lease.hits) if lease.hits else 0
+            job.cached_tokens = cached
             job.prefill_ps = self.clock.now
             batch.append(job)
             chunks.append((tokens - cached, cached))
@@ -179,6 +204,8 @@ class PrefillReplica:
         self.requests += 1
         self.tokens += new_tokens
         job.computed_ps = self.clock.now
+        if self.pool.flows is not None:
+            self.pool.flows.computed(job)
         self.pool.computed(job)
 
     def _wake(self) -> None:

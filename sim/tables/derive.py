@@ -32,6 +32,15 @@ PUBLIC_COLUMNS: tuple[str, ...] = (
     "decode_replica",
     "transfer_link",
     "transfer_waited_s",
+    "transfer_hidden_s",
+    "hbm_tokens",
+    "dram_tokens",
+    "nvme_tokens",
+    "remote_tokens",
+    "fetch_link",
+    "fetch_waited_s",
+    "fetch_hidden_s",
+    "fetch_spared_s",
     "status",
     *(f"phase_{name}_s" for name in PHASES),
     "arrived_at_ps",
@@ -42,6 +51,7 @@ PUBLIC_COLUMNS: tuple[str, ...] = (
 
 SPAN_COLUMNS: tuple[str, ...] = ("request_id", "phase", "started_at_ps", "duration_ps", "replica")
 
+_ASIDE = ("transfer_waited", "transfer_hidden", "fetch_waited", "fetch_hidden", "fetch_spared")
 _PREFILL_PHASES = frozenset({"queue", "kv_fetch", "prefill"})
 _DECODE_PHASES = frozenset({"reserve", "transfer", "decode_queue", "decode", "preempted"})
 
@@ -68,7 +78,9 @@ def public_requests(columns: dict[str, Integers]) -> dict[str, NDArray[Any]]:
         "prefill_replica": columns["prefill_replica"],
         "decode_replica": columns["decode_replica"],
         "transfer_link": columns["transfer_link"],
-        "transfer_waited_s": _seconds(columns["transfer_waited_ps"]),
+        **{name: columns[name] for name in ("hbm_tokens", "dram_tokens", "nvme_tokens", "remote_tokens")},
+        "fetch_link": columns["fetch_link"],
+        **{f"{name}_s": _seconds(columns[f"{name}_ps"]) for name in _ASIDE},
         "status": columns["status"],
         **{f"phase_{name}_s": _seconds(columns[f"phase_{name}_ps"]) for name in PHASES},
         "arrived_at_ps": arrived_ps,

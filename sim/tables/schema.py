@@ -42,13 +42,25 @@ REQUEST_COLUMNS: tuple[str, ...] = (
     "decode_replica",
     "transfer_link",
     "transfer_waited_ps",
+    "transfer_hidden_ps",
+    "hbm_tokens",
+    "dram_tokens",
+    "nvme_tokens",
+    "remote_tokens",
+    "fetch_link",
+    "fetch_waited_ps",
+    "fetch_hidden_ps",
+    "fetch_spared_ps",
     "status",
     *(f"phase_{name}_ps" for name in PHASES),
 )
 """What the Recorder keeps of a request, all integers; `status` indexes STATUSES.
 
 `transfer_link` is the link that cost its handoff most time (the narrowest where none was shared), and
-`transfer_waited_ps` what sharing links cost it in all.
+`transfer_waited_ps` what sharing links cost it in all; the same for the fetch of cached KV. `*_hidden_ps` is
+how long either went on while the prompt was computed anyway, which no phase shows. Of the cached tokens
+`hbm_tokens` were in the replica's HBM, `dram_tokens` and `nvme_tokens` came from the pool, `remote_tokens` of
+them from other nodes; `fetch_spared_ps` is what computing them would have taken.
 """
 
 SEGMENT_COLUMNS: tuple[str, ...] = (

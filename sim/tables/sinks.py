@@ -34,6 +34,8 @@ _TYPES: dict[str, pa.DataType] = {
     "prefill_replica": pa.int32(),
     "decode_replica": pa.int32(),
     "transfer_link": pa.int32(),
+    "fetch_link": pa.int32(),
+    **{name: pa.int64() for name in ("hbm_tokens", "dram_tokens", "nvme_tokens", "remote_tokens")},
     "status": _WORDS,
     "arrived_at_ps": pa.int64(),
     "e2e_ps": pa.int64(),

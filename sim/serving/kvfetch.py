@@ -1,0 +1,153 @@
+"""Cached KV that is fetched from the pool before its prompt is computed.
+
+Model: the longest prefix that the pool has beyond what the replica's HBM holds comes from where it lies: the
+replica's own node if that has as much as anybody, else the holder whose NICs send the fewest flows. It is
+fetched where prompt and fetch together are done sooner than by computing the blocks anew, at the rate that
+each link on the way would give one flow more now. The source keeps the blocks while they are read.
+Layer by layer, a layer is computed when its KV is there and the layer before it is done.
+Units: blocks, picoseconds.
+Ignores: that the shares of links change while a fetch is under way, in the estimate (not in the fetch), and
+the index's own messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Sequence
+from typing import NamedTuple
+
+from simpy import Event
+
+from sim.clock import FLOW_START, Errand
+from sim.kvpool.pool import TIERS, Place
+from sim.kvpool.tree import Match
+from sim.network.flows import Transfer
+from sim.network.waiting import Delivery
+from sim.serving.job import Job
+from sim.serving.kvmoves import KvMoves
+from sim.serving.plan import Seat
+from sim.tables.schema import NOT_YET
+
+HOLDERS_LOOKED_AT = 16
+"""At most so many holders of the longest prefix are compared; where more hold it, any will do."""
+NEAR = frozenset({"nic_tx", "nic_rx", "dram_rdma"})
+"""Kinds of links that mean that a node's NICs are the bottleneck."""
+BROKEN = Delivery(NOT_YET, 0, is_broken=True)
+
+
+class Found(NamedTuple):
+    """A prefix of a prompt in the pool: where it lies, and how many blocks of it."""
+
+    place: Place
+    blocks: int
+
+
+class Wanted(NamedTuple):
+    """What a job is to fetch: the blocks found beyond the `hits` in its replica's HBM."""
+
+    job: Job
+    found: Found
+    hits: int
+
+
+class Fetch:
+    """Finds prefixes in the pool and brings them to replicas."""
+
+    def __init__(self, moves: KvMoves) -> None:
+        self.moves = moves
+        self.plan = moves.plan
+        self.pool = moves.pool
+
+    def find(self, blocks: Sequence[int], seat: Seat, hits: int) -> Found | None:
+        """The longest prefix of a prompt that the pool has, if it is longer than what HBM has."""
+        pool = self.pool
+        match = pool.match(blocks, self.moves.clock.now)
+        if not match.path:
+            return None
+        depth, place = pool.here(match, seat.nodes[0])
+        longest, holders = pool.longest(match)
+        if longest > depth:
+            depth, place = longest, self.least_busy(holders)
+        return Found(place, depth) if place is not None and depth > hits else None
+
+    def least_busy(self, numbers: Collection[int]) -> Place:
+        """Of the places that have a prefix, the one whose node sends the fewest flows; host memory first."""
+        places, sending = self.pool.places, self.moves.fabric.sending
+        return min(
+            (places[number] for number in sorted(numbers)[:HOLDERS_LOOKED_AT]),
+            key=lambda place: (place.tier, sending(place.node), place.node),
+        )
+
+    def is_worth(self, seat: Seat, found: Found, hits: int, anew_ps: int, rest_ps: int) -> bool:
+        """Whether a prompt is done sooner with a fetch and `rest_ps` of computing than with `anew_ps`."""
+        if self.plan.fetch != "estimate":
+            return self.plan.fetch == "always"
+        is_worth = self.done_after_ps(self.quote_ps(found, seat, hits), rest_ps) < anew_ps
+        self.moves.counts["recomputed"] += not is_worth
+        return is_worth
+
+    def quote_ps(self, found: Found, seat: Seat, hits: int) -> int:
+        """How long a fetch would take if each link on its way gave an equal share to one flow more."""
+        took, latency_ps = 0.0, 0
+        for size, path in self.moves.ways.into_replica(found.place, seat, found.blocks - hits):
+            rate = min([link.capacity / (len(link.flows) + 1) for link in path.links])
+            if path.cap is not None:
+                rate = min(rate, path.cap.rate)
+            took = max(took, size / rate if rate else float(1 << 60))
+            latency_ps = max(latency_ps, path.latency_ps)
+        return latency_ps + round(took)
+
+    def done_after_ps(self, fetch_ps: int, compute_ps: int) -> int:
+        """When a prompt is computed whose blocks take `fetch_ps` to come and whose rest takes `compute_ps`.
+
+        Layer by layer either the last layer waits for its KV, or all of them for the first one's.
+        """
+        if not self.plan.overlaps:
+            return fetch_ps + compute_ps
+        layers = self.plan.layers
+        return max(fetch_ps + compute_ps // layers, fetch_ps // layers + compute_ps)
+
+    def begin(self, wanted: Sequence[Wanted], seat: Seat) -> Transfer:
+        """Fetch what the jobs of a batch want; happens when all of it is there, or lost."""
+        everything = Transfer(self.moves.clock, len(wanted))
+        for one in wanted:
+            Errand(self._fetch(one, seat, everything))
+        return everything
+
+    def _fetch(self, wanted: Wanted, seat: Seat, everything: Transfer) -> Generator[Event, Delivery, None]:
+        """Hold the blocks at their source, read them, let go."""
+        moves, pool, clock = self.moves, self.pool, self.moves.clock
+        job, (place, blocks), hits = wanted
+        cache = pool.cache(place)
+        assert cache is not None
+        lease = cache.hold(job.blocks, blocks)
+        pool.touched(cache, clock.now)
+        match = pool.tree.match(lease.blocks)
+        pool.read(match, blocks)
+        parts = moves.ways.into_replica(place, seat, blocks - hits)
+        latency_ps = max([path.latency_ps for _, path in parts])
+        yield clock.at(clock.now + latency_ps, FLOW_START + job.request.id)
+        delivery = BROKEN if place.node in pool.lost else (yield moves.send(parts, place.node))
+        cache.release(lease)
+        job.fetch_link, job.fetch_waited_ps, is_broken = delivery
+        if is_broken:
+            moves.counts["broken"] += 1
+            job.source = None
+        else:
+            moves.read_bytes[TIERS[place.tier]] += sum([size for size, _ in parts])
+            job.source = place
+            job.keeps_copy = self._keeps_copy(place, match, delivery, seat)
+        everything.flows -= 1
+        if not everything.flows:
+            everything.fire()
+
+    def _keeps_copy(self, place: Place, match: Match, delivery: Delivery, seat: Seat) -> bool:
+        """Whether the replica's node keeps what was fetched: it does if NICs held it back, so it is hot."""
+        plan = self.plan
+        if place.node == seat.nodes[0]:
+            return True
+        if plan.replicate == "never":
+            return False
+        if plan.max_copies is not None and self.pool.copies(match) >= plan.max_copies:
+            return False
+        is_near = self.moves.fabric.described[delivery.link].kind in NEAR
+        return plan.replicate == "always" or (is_near and delivery.waited_ps > 0)

@@ -1,0 +1,62 @@
+"""The pool at work: its memories, what moves to and from them, and what happens when a node is lost.
+
+Model: a transfer to or from what a lost node lends is broken off at once; whoever waits for it is told.
+Units: bytes, picoseconds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Sequence
+
+from simpy import Event
+
+from sim.clock import FLOW_START, Clock, Errand
+from sim.kvpool.pool import KvPool
+from sim.network.fabric import Fabric
+from sim.network.flows import FlowNetwork, Transfer
+from sim.serving.kvways import KvWays
+from sim.serving.plan import KvPlan, LostPart, PoolPlan
+from sim.serving.stream import Part
+
+
+class KvMoves:
+    """What fetching and saving share: the pool, the ways to it, and its books.
+
+    `read_bytes` and `written_bytes` count by tier; `counts` writes that found no room (`skipped`), copies
+    made for others (`replicated`, `rebalanced`), moves broken off (`broken`), fetches not worth while
+    (`recomputed`).
+    """
+
+    def __init__(self, clock: Clock, plan: KvPlan, pool: PoolPlan, fabric: Fabric, net: FlowNetwork) -> None:
+        self.clock = clock
+        self.plan = plan
+        self.timing = pool.timing
+        self.fabric = fabric
+        self.network = net
+        self.pool = KvPool(plan.lent, plan.eviction, plan.is_shared, plan.ttl_ps)
+        self.ways = KvWays(plan, pool.gpus_per_replica, fabric)
+        self.read_bytes: Counter[str] = Counter()
+        self.written_bytes: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        self._moving: dict[Transfer, int] = {}
+        for lost in plan.lost:
+            Errand(self._lose(lost))
+
+    def send(self, parts: Sequence[Part], node: int) -> Transfer:
+        """Send to or from what a node lends; broken off when that is lost."""
+        transfer = self.network.send_whole(parts)
+        self._moving[transfer] = node
+        transfer.callbacks.append(self._moved)
+        return transfer
+
+    def _moved(self, transfer: Event) -> None:
+        assert isinstance(transfer, Transfer)
+        del self._moving[transfer]
+
+    def _lose(self, lost: LostPart) -> Generator[Event, None, None]:
+        """Lose a node's part of the pool: its blocks, and all that is on its way from or to it."""
+        yield self.clock.at(lost.at_ps, FLOW_START)
+        self.pool.lose(lost.node)
+        for transfer in [one for one, node in self._moving.items() if node == lost.node]:
+            self.network.cancel(transfer)
