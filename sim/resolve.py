@@ -13,6 +13,8 @@ from sim.catalog.huggingface.file import ENDING, model_of_file
 from sim.clock import FOREVER
 from sim.config.load import load_topology
 from sim.config.scenario import Pool, Scenario
+from sim.kvpool.eviction import eviction
+from sim.serving.lending import kv_plan, lent_blocks
 from sim.serving.plan import Collectives, PoolPlan, RouterPlan, Seat, ServingPlan
 from sim.serving.routers import router
 from sim.serving.seating import NoRoom, lanes, misfit, seat
@@ -85,12 +87,13 @@ def resolve(scenario: Scenario) -> Resolved:
         if not budget.fits:
             problem = f"the weights do not fit. {budget.breakdown}"
             mistakes.at(f"pools.{i}.tp", problem, "use a larger tp, or a smaller precision")
+    _check_pool(scenario, cluster, placements[0], mistakes)
     mistakes.stop()
     timings = _timings(scenario, placements, mistakes)
     mistakes.stop()
     parts = zip(scenario.pools, seats, placements, memory, timings, strict=True)
     plans = [_pool_plan(*of_pool) for of_pool in parts]
-    plan = _serving_plan(scenario, {pool.role: pool for pool in plans}, placements[0], engine)
+    plan = _serving_plan(scenario, cluster, {pool.role: pool for pool in plans}, placements[0], engine)
     return Resolved(scenario, cluster, plan, tuple(memory), tuple(placements))
 
 
@@ -130,11 +133,28 @@ def _check_names(scenario: Scenario, mistakes: Mistakes) -> None:
         except SimError as missing:
             problem, _, hint = str(missing).partition("\n")
             mistakes.at("workload.trace", problem, hint.strip().removeprefix("hint: "))
+    mistakes.named("kv_pool.eviction", eviction, scenario.kv_pool.eviction)  # type: ignore[arg-type]
     run = scenario.run
     if run.duration is not None and run.warmup >= run.duration:
         mistakes.at("run.warmup", "nothing is left to measure", "make warmup shorter than duration")
     if run.sample_every <= 0:
         mistakes.at("run.sample_every", "samples need an interval above 0 s", "write sample_every: 1 s")
+
+
+def _check_pool(scenario: Scenario, cluster: Cluster, placement: Placement, mistakes: Mistakes) -> None:
+    """Check that a pool has something to it, and that the nodes it is to lose exist."""
+    form = scenario.kv_pool
+    block_bytes = placement.shard.kv_bytes_per_token_per_gpu * placement.shard.tp
+    lent = lent_blocks(form, cluster, block_bytes * scenario.workload.block_tokens)
+    if form.policy == "pooled" and not lent:
+        mistakes.at(
+            "kv_pool.policy",
+            "no node lends anything to the pool",
+            "add kv_pool to the topology, or say how much each node lends, such as dram: 1 TB",
+        )
+    for i, lost in enumerate(form.lost):
+        if lent and not any(lost.node in nodes for nodes in lent):
+            mistakes.at(f"kv_pool.lost.{i}.node", f"node {lost.node} lends nothing", "name one that does")
 
 
 def _cluster(scenario: Scenario, catalog: Catalog, mistakes: Mistakes) -> Cluster | None:
@@ -252,7 +272,11 @@ def _collectives(pool: Pool, placement: Placement) -> Collectives | None:
 
 
 def _serving_plan(
-    scenario: Scenario, plans: Mapping[str, PoolPlan], placement: Placement, engine: Engine
+    scenario: Scenario,
+    cluster: Cluster,
+    plans: Mapping[str, PoolPlan],
+    placement: Placement,
+    engine: Engine,
 ) -> ServingPlan:
     run, router_form = scenario.run, scenario.router
     shard = placement.shard
@@ -271,4 +295,5 @@ def _serving_plan(
         sample_every_ps=run.sample_every,
         kv_limits=shard.model.kv_limits(shard.kv),
         kv_state_bytes=shard.model.state_bytes_per_gpu(1),
+        kv=kv_plan(scenario.kv_pool, cluster, shard, scenario.workload.block_tokens, engine),
     )

@@ -21,7 +21,7 @@ class Engine(Entry):
     the rate at which one sequence's KV head is read (None: no limit). `graph_batches` are the batch sizes
     that have a CUDA graph: a step costs the next one; empty means that it costs its own. `is_layerwise` says
     whether KV is fetched and sent layer by layer while a prompt is computed; `fetch_bytes_per_s` and
-    `save_bytes_per_s` are what one fetch from host memory, and one write to it, get (None: what the links give).
+    `save_bytes_per_s` are what one fetch from host memory, and one write to it, get (None: what links give).
     """
 
     first_token: str

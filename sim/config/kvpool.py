@@ -51,8 +51,8 @@ class KvPool(Form):
     )
     replicate: Literal["bottleneck", "always", "never"] = Field(
         "bottleneck",
-        description="whether a replica's node keeps a copy of what came from another node: bottleneck: when a "
-        "NIC held the fetch back",
+        description="whether a replica's node keeps what came from another node too: bottleneck: when a NIC "
+        "held the fetch back",
     )
     max_copies: PositiveInt | None = Field(
         None, description="blocks that lie on so many places are not replicated"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from sim.network.maxmin import Link
 from sim.network.path import Cap, Path
@@ -59,7 +60,7 @@ class Links:
 
     def cap(self, kind: str, name: str, rate: float) -> Cap:
         """What caps each flow of some kind at a rate, under one number for all of the same rate."""
-        number = self.make((kind, round(rate)), name, rate)
+        number = self.make((kind, round(rate)) if isfinite(rate) else (kind,), name, rate)
         self.described[number].is_cap = True
         return Cap(number, rate / PS_PER_S)
 

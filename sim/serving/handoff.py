@@ -1,9 +1,9 @@
 """The handoff: a computed prompt's KV moves from its prefill replica to a decode replica.
 
-Model: when the prompt is computed, or when its first layer is (sim.serving.stream), a decode replica is chosen
-and KV memory for the whole sequence is reserved there; then the KV of the whole prompt crosses the fabric,
-each rank's share on its own rail; when the last byte is there the prefill side lets its blocks go and the sequence may join the batch.
-A transfer is one flow for each pair of
+Model: when the prompt is computed, or when its first layer is (sim.serving.stream), a decode replica is
+chosen and KV memory for the whole sequence is reserved there; then the KV of the whole prompt crosses the
+fabric, each rank's share on its own rail; when the last byte is there the prefill side lets its blocks go
+and the sequence may join the batch. A transfer is one flow for each pair of
 ports (lanes of a node) that have something to exchange; see sim.network.reshard for who sends what to whom.
 Ignores: the way back of the acknowledgement, and the start-up cost of a transfer beside link latency.
 """

@@ -20,7 +20,7 @@ from simpy import Event
 from sim.clock import FLOW_START, Errand
 from sim.kvpool.pool import TIERS, Place
 from sim.kvpool.tree import Match
-from sim.network.flows import Transfer
+from sim.network.flow import Transfer
 from sim.network.waiting import Delivery
 from sim.serving.job import Job
 from sim.serving.kvmoves import KvMoves

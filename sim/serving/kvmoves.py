@@ -14,10 +14,11 @@ from simpy import Event
 from sim.clock import FLOW_START, Clock, Errand
 from sim.kvpool.pool import KvPool
 from sim.network.fabric import Fabric
-from sim.network.flows import FlowNetwork, Transfer
+from sim.network.flow import Transfer
+from sim.network.flows import FlowNetwork
+from sim.network.parts import Part
 from sim.serving.kvways import KvWays
 from sim.serving.plan import KvPlan, LostPart, PoolPlan
-from sim.serving.stream import Part
 
 
 class KvMoves:

@@ -18,11 +18,12 @@ from simpy import Event
 from sim.clock import FLOW_START, Errand
 from sim.kvpool.cache import Cache, Lease, Run
 from sim.kvpool.pool import DRAM, NVME, TIERS, Place
+from sim.network.parts import Part
 from sim.network.waiting import Delivery
 from sim.serving.job import Job
 from sim.serving.kvmoves import KvMoves
 from sim.serving.plan import Seat
-from sim.serving.stream import Part, capped
+from sim.serving.stream import capped
 
 Done = Callable[[Job], None]
 
@@ -65,9 +66,12 @@ class Save:
                 latency_ps = max([path.latency_ps for _, path in parts])
                 yield clock.at(clock.now + latency_ps, FLOW_START + job.request.id)
                 if clock.now < until_ps:
-                    parts, links = capped(parts, until_ps - clock.now, self.plan.layers, self.production)
+                    lasts_ps = until_ps - clock.now
+                    held, links = capped(parts, lasts_ps, self.plan.layers, self.production)
                     job.capped.extend(links)
-                yield from self._write(place, cache, lease, parts)
+                    yield from self._write(place, cache, lease, held)
+                else:
+                    yield from self._write(place, cache, lease, parts)
             else:
                 cache.publish(lease)
                 cache.release(lease)

@@ -11,8 +11,10 @@ from sim.kvpool.pool import DRAM, Place
 from sim.network.fabric import Fabric, Port
 from sim.network.path import Cap, Path, tightest
 from sim.serving.plan import KvPlan, Seat
-from sim.serving.stream import Part
 from sim.tables.schema import PS_PER_S
+
+KvPart = tuple[int, Path]
+"""Bytes, and their way."""
 
 
 class KvWays:
@@ -26,7 +28,7 @@ class KvWays:
         self._save_cap = self._cap("save", plan.save_bytes_per_s)
         self._shares: dict[Seat, list[tuple[Port, int]]] = {}
 
-    def into_replica(self, place: Place, seat: Seat, blocks: int) -> list[Part]:
+    def into_replica(self, place: Place, seat: Seat, blocks: int) -> list[KvPart]:
         """The flows that bring blocks from a place to a replica."""
         fabric, straight = self.fabric, self.plan.gpudirect_storage
         parts = []
@@ -40,7 +42,7 @@ class KvWays:
             parts.append((blocks * rank_bytes, self._staged(path, self._fetch_cap)))
         return parts
 
-    def out_of_replica(self, seat: Seat, node: int, blocks: int) -> list[Part]:
+    def out_of_replica(self, seat: Seat, node: int, blocks: int) -> list[KvPart]:
         """The flows that bring blocks from a replica to the memory of a host."""
         path = self.fabric.gpu_to_dram
         return [
@@ -48,11 +50,11 @@ class KvWays:
             for port, rank_bytes in self._ports(seat)
         ]
 
-    def down(self, node: int, blocks: int) -> list[Part]:
+    def down(self, node: int, blocks: int) -> list[KvPart]:
         """The flow that brings blocks from the memory of a host to its NVMe."""
         return [(blocks * self.block_bytes, self.fabric.dram_to_nvme(node))]
 
-    def across(self, source: int, target: int, blocks: int) -> list[Part]:
+    def across(self, source: int, target: int, blocks: int) -> list[KvPart]:
         """The flows that copy blocks between the memories of two hosts, over all their lanes."""
         lanes = self.fabric.groups
         each, rest = divmod(blocks * self.block_bytes, lanes)

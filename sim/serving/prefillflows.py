@@ -2,7 +2,8 @@
 
 Model: a batch begins to fetch what it wants of the pool when it is admitted. Layer by layer it is computed
 meanwhile, else afterwards; what its prompts wait for beyond the computing itself is their `kv_fetch`. KV
-leaves for the decode side and for the pool when the prompt is computed, or, streamed, from the first layer on.
+leaves for the decode side and for the pool when the prompt is computed, or, streamed, from the first layer
+on.
 A fetch that is broken off is made up for by computing: the batch then begins when that is known.
 Units: picoseconds, tokens.
 Ignores: that the first layers of a broken batch may be done already.
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING
 from simpy import Event
 
 from sim.clock import TIMER, Errand
-from sim.kvpool.pool import NVME
-from sim.network.flows import Transfer
+from sim.kvpool.pool import DRAM, NVME, Place
+from sim.network.flow import Transfer
 from sim.serving.handoff import Handoff
 from sim.serving.job import Job
 from sim.serving.kvfetch import Fetch, Wanted
@@ -109,6 +110,19 @@ class PrefillFlows:
                 job.is_leaving = True
                 job.users += 1
                 Errand(self._stream(job, replica, from_ps, done_ps))
+
+    def warm(self, blocks: Sequence[int], seat: Seat) -> None:
+        """Put the blocks of an earlier prompt where saving it would have left them; nothing moves."""
+        pool = self.moves.pool
+        if not blocks or self.plan.write != "through":
+            return
+        node = seat.nodes[0]
+        if self.plan.replicate != "always":
+            found = self.fetching.find(blocks, seat, 0)
+            node = found.place.node if found is not None else node
+        cache = pool.cache(Place(DRAM, node))
+        if cache is not None:
+            cache.keep(blocks)
 
     def computed(self, job: Job) -> None:
         """A prompt is computed: nothing holds back what leaves; what has not begun to leave does now."""

@@ -2,7 +2,8 @@
 
 Model: each earlier request is routed as usual and its blocks are put into the cache of the replica chosen.
 For the router to spread load, a replica works its prompts off one after the other, as long as each would
-take alone; nothing else about those requests is simulated.
+take alone; nothing else about those requests is simulated. In the pool they are written to the node of
+their replica, or beside the longest prefix that is there, where copies are not always made.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def warm(pool: PrefillPool, history: Iterable[Request]) -> int:
         loads.choose(number, new)
         free_at[number] = max(free_at[number], now) + prefill_ps(((new, cached),))
         heappush(working, (free_at[number], number, new))
-        pool.replicas[number].memory.keep(request.blocks)
+        if pool.flows is None or pool.keeps_blocks:
+            pool.replicas[number].memory.keep(request.blocks)
+        if pool.flows is not None:
+            pool.flows.warm(request.blocks, pool.replicas[number].seat)
         fed += 1
     for _, number, tokens in working:
         loads.done(number, tokens)

@@ -18,6 +18,7 @@ from sim.config.topology import Fabric, Topology
 from sim.topology import builders  # noqa: F401 - it registers the kinds of fabrics
 from sim.topology.faults import before_building, faults
 from sim.topology.graph import Graph, Site, WiringFault, builder
+from sim.topology.lending import Lending, lendings
 from sim.topology.wiring import Cabled, Core, Hops, Leaf, Spine, Wiring
 
 PS_PER_M = 5000
@@ -30,7 +31,8 @@ class Cluster:
     `types[i]` is the catalogue node of node i, `local[i]` the link between its GPUs (NVLink, else PCIe),
     `host[i]` that from each GPU to host memory, `sites[i]` where it was written. `copies[i]` is the most that
     one copy over `host[i]` gets, None where that link is all that limits it. `domains` are the nodes of each
-    NVLink domain, `link` is that of the fabric. Cables carry as much down as up.
+    NVLink domain, `link` is that of the fabric, `lent` what each node lends to the pool of KV blocks. Cables
+    carry as much down as up.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Cluster:
     sites: tuple[Site, ...]
     domains: tuple[range, ...]
     copies: tuple[float | None, ...]
+    lent: tuple[Lending, ...] = ()
 
     @property
     def gpus(self) -> int:
@@ -210,10 +213,11 @@ def assemble(form: Topology, catalog: Catalog) -> Cluster:
         host = tuple(catalog.links[node.pcie] for node in types)
     except UnknownNameError as unknown:
         errors.append(form.document.error("fabric.link", unknown.problem, unknown.hint))
+    lent = lendings(form, types, errors) if not errors else ()
     if errors:
         raise ConfigErrors(errors)
     parts = (tuple(types), local, host, form.fabric, link, tuple(sites), tuple(domains))
-    return Cluster(form.name, *parts, _copies(form, host))
+    return Cluster(form.name, *parts, _copies(form, host), lent)
 
 
 def _copies(form: Topology, host: Sequence[Link]) -> tuple[float | None, ...]:
