@@ -25,7 +25,8 @@ from sim.serving.decode import DecodePool
 from sim.serving.job import Job
 from sim.serving.plan import Seat, ServingPlan
 from sim.serving.prefill import PrefillPool
-from sim.serving.stream import capped
+from sim.serving.stream import capped, production
+from sim.tables.schema import NOT_YET
 
 Exchange = tuple[int, int, Fraction]
 """A place of the sender, one of the receiver, and the part of one copy of the KV that moves between them."""
@@ -52,7 +53,7 @@ class Handoff:
         receivers = [replica.seat.ranks for replica in decode.replicas]
         self.first_token_by_prefill = plan.first_token_by_prefill
         self.layers = plan.kv.layers
-        self.production = fabric.table.cap("prefill", "prefill that makes the KV", float("inf")).id
+        self.production = production(fabric) if plan.kv.streams else NOT_YET
         self._exchanges = {
             (one, other): exchange(one, other, plan.kv_heads)
             for one in set(senders)

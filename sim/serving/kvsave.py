@@ -23,7 +23,8 @@ from sim.network.waiting import Delivery
 from sim.serving.job import Job
 from sim.serving.kvmoves import KvMoves
 from sim.serving.plan import Seat
-from sim.serving.stream import capped
+from sim.serving.stream import capped, production
+from sim.tables.schema import NOT_YET
 
 Done = Callable[[Job], None]
 
@@ -35,7 +36,7 @@ class Save:
         self.moves = moves
         self.plan = moves.plan
         self.pool = moves.pool
-        self.production = moves.fabric.table.cap("prefill", "prefill that makes the KV", float("inf")).id
+        self.production = production(moves.fabric) if self.plan.streams else NOT_YET
         self.pool.demote_to(self._demote)
 
     def begin(self, job: Job, seat: Seat, done: Done, until_ps: int) -> None:

@@ -12,11 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sim.network.fabric import Fabric
 from sim.network.maxmin import Link
 from sim.network.parts import Part, Pooled
 from sim.network.path import Path
 
 FEWEST_LAYERS = 2
+
+
+def production(fabric: Fabric) -> int:
+    """The number under which links name the prefill that makes the KV as what holds a stream back."""
+    return fabric.table.cap("prefill", "prefill that makes the KV", float("inf")).id
 
 
 def capped(parts: Sequence[Part], lasts_ps: int, layers: int, cap: int) -> tuple[list[Part], list[Link]]:
