@@ -140,17 +140,7 @@ class Job:
             self.finished_ps,
             self.prefill_replica,
             self.decode_replica,
-            self.transfer_link,
-            self.transfer_waited_ps,
-            max(computed - self.streamed_ps, 0) if self.streamed_ps >= 0 else 0,
-            self.hbm_tokens,
-            self.dram_tokens,
-            self.nvme_tokens,
-            self.remote_tokens,
-            self.fetch_link,
-            self.fetch_waited_ps,
-            self.fetch_hidden_ps,
-            self.fetch_spared_ps,
+            *self._aside(computed),
             self.status,
             routed - arrived,
             started - routed,
@@ -161,4 +151,20 @@ class Job:
             decoding - received,
             end - decoding,
             *_AFTER_DECODE,
+        )
+
+    def _aside(self, computed_ps: int) -> tuple[int, ...]:
+        """Give what the phases do not show: links that held it back, what was hidden, where KV was found."""
+        return (
+            self.transfer_link,
+            self.transfer_waited_ps,
+            max(computed_ps - self.streamed_ps, 0) if self.streamed_ps >= 0 else 0,
+            self.hbm_tokens,
+            self.dram_tokens,
+            self.nvme_tokens,
+            self.remote_tokens,
+            self.fetch_link,
+            self.fetch_waited_ps,
+            self.fetch_hidden_ps,
+            self.fetch_spared_ps,
         )
