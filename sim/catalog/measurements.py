@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent / "measured"
 
 def known_measurements() -> dict[str, Path]:
     """Names and files, in order of names."""
-    return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
+    return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"), key=lambda path: path.stem)}
 
 
 def measurement_file(name: str) -> Path:

@@ -26,6 +26,7 @@ KINDS: dict[str, str] = {
     "links": "for `link:` in a topology",
     "models": "for `model:` in a scenario",
     "engines": "for `engine:` in a scenario",
+    "measurements": "for `timing.table:` in a scenario, as of `sim calibrate`",
     "topologies": "for `topology:` in a scenario",
     "builders": "for `kind:` of a fabric in a topology",
     "routers": "for `router:` in a scenario",
@@ -33,6 +34,7 @@ KINDS: dict[str, str] = {
     "readers": "for `workload.format:`",
 }
 SINGULAR: dict[str, str] = {
+    "measurement": "measurements",
     "router": "routers",
     "reader": "readers",
     "trace": "traces",
@@ -70,6 +72,10 @@ def _rows(kind: str) -> list[Row]:
         return [(name, registry.summary(name)) for name in registry.names()]
     if kind == "topologies":
         return _topologies()
+    if kind == "measurements":
+        from sim.cli.measurements import descriptions  # noqa: PLC0415 - only here
+
+        return descriptions()
     if kind == "traces":
         from sim.workload.library import known_traces  # noqa: PLC0415 - only here
 
@@ -110,6 +116,10 @@ def show_one(kind: str, name: str, as_json: bool = False) -> None:
         _print(inspect.getdoc(_registry(kinds)[name]) or "")
     elif kinds == "traces":
         _show_trace(name)
+    elif kinds == "measurements":
+        from sim.cli.measurements import describe  # noqa: PLC0415 - slow to import
+
+        _print("\n".join(describe(name)))
     elif kinds == "topologies":
         paths = {Path(path).stem: Path(path) for path, _ in _rows(kinds)}
         if name not in paths:
