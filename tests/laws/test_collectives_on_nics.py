@@ -49,7 +49,9 @@ def test_only_handoffs_cross_the_switches_and_nobody_more_than_there_is(run):
     assert carried(played_run, "leaf_up") <= 2 * played_run.requests["input_tokens"].sum() * (
         plan.kv_bytes_per_token
     )
-    assert all(0 < link.peak_fraction <= 1 + 1e-9 for link in played_run.outcome.links)
+    crossed = [link for link in played_run.outcome.links if link.carried_bytes]
+    assert crossed
+    assert all(0 < link.peak_fraction <= 1 + 1e-9 for link in crossed)
 
 
 def test_the_same_bytes_every_time(run, tmp_path):
