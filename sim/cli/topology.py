@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sim.base.errors import ConfigError, UnknownNameError
+from sim.base.errors import ConfigError, UnknownNameError, listed
 from sim.catalog import load_catalog
 from sim.cli.check import is_topology
 from sim.cli.listing import TOPOLOGY_FOLDERS
@@ -25,6 +25,9 @@ from sim.topology.cluster import Cluster, build
 from sim.topology.measure import measure
 from sim.topology.outline import outline
 from sim.topology.place import HINT, place
+
+if TYPE_CHECKING:
+    from sim.results.run import Run
 
 Figures = dict[str, Any]
 _ABOUT = ("sim", "name", "description", "source")
@@ -72,12 +75,27 @@ def draw_topology(wanted: str, out: Path | None, run: Path | None) -> None:
     loads = None
     if run is not None:
         from sim.report.loads import loads_of  # noqa: PLC0415
-        from sim.results.run import open_run  # noqa: PLC0415
 
-        loads = loads_of(open_run(run))
+        loads = loads_of(_run_on(find(wanted), run))
     graph = cluster.graph if cluster.fabric else None
     save_drawing(draw(described(form, cluster), graph, loads), path)
     show([[(str(path), "")]], sys.stdout)
+
+
+def _run_on(topology: Path, folder: Path) -> Run:
+    """The run in a folder, which must be one on this topology: its file is told by name or contents."""
+    from sim.results.provenance import file_sha256  # noqa: PLC0415 - slow to import
+    from sim.results.run import SUMMARY_FILE, open_run  # noqa: PLC0415
+
+    if not (folder / SUMMARY_FILE).is_file():
+        hint = "name a folder that `sim run` has saved"
+        raise ConfigError("--run", None, None, problem=f"there is no run in {folder}", hint=hint)
+    run = open_run(folder)
+    files = run.provenance["files"]
+    if topology.name not in files and file_sha256(topology) not in files.values():
+        problem = f"the run in {folder} was not on {topology.name}: its files are {listed(sorted(files))}"
+        raise ConfigError("--run", None, None, problem=problem, hint="draw the topology of that run")
+    return run
 
 
 def show_stats(wanted: str, as_json: bool) -> None:

@@ -40,6 +40,7 @@ from sim.network.links import FabricLink, Links
 from sim.network.maxmin import Link
 from sim.network.path import Cap, Path, tightest
 from sim.network.spray import Spray
+from sim.tables.uses import Ends
 from sim.topology.cluster import Cluster
 from sim.topology.wiring import NO_LEAF
 
@@ -268,10 +269,11 @@ class Fabric:
         number = port.node * self.groups + port.group
         nics = self._ends[number]
         if nics is None:
-            rails = range(port.group * self.lanes, (port.group + 1) * self.lanes)
+            rails = self._rails(port)
             leaves = tuple(dict.fromkeys(self.cluster.leaf_of(port.node, rail) for rail in rails))
-            tx, rx, cap = self._nic(port, "tx"), self._nic(port, "rx"), self._pair_cap(port)
-            nics = self._ends[number] = Nics(number, tx, rx, leaves, cap)
+            ends = Ends((port.node,), rails, tuple(leaf for leaf in leaves if leaf != NO_LEAF))
+            tx, rx = self._nic(port, "tx", ends), self._nic(port, "rx", ends)
+            nics = self._ends[number] = Nics(number, tx, rx, leaves, self._pair_cap(port))
         return nics
 
     def _pair_cap(self, port: Port) -> Cap | None:
@@ -294,13 +296,10 @@ class Fabric:
         link = self.cluster.host[node]
         return link.endpoint_latency_ps + link.latency_ps
 
-    def _nic(self, port: Port, way: str) -> int:
-        place = (f"nic_{way}", *port)
-        number = self.table.get(place)
-        if number is None:
-            rate = self.cluster.rail_bytes_per_s(port.node) * self.lanes
-            number = self.table.make(place, f"node {port.node} NIC {way}{self._rails(port)}", rate)
-        return number
+    def _nic(self, port: Port, way: str, ends: Ends) -> int:
+        rate = self.cluster.rail_bytes_per_s(port.node) * self.lanes
+        name = f"node {port.node} NIC {way}{self._lane_name(port)}"
+        return self.table.make((f"nic_{way}", *port), name, rate, ends)
 
     def _gpu_local(self, port: Port, way: str) -> int:
         """The NVLink (or, without NVLink, PCIe) ports of the GPUs of a port, one way."""
@@ -315,20 +314,22 @@ class Fabric:
         number = self.table.get(place)
         if number is None:
             gpus = self.cluster.types[port.node].gpus / self.groups
-            name = f"node {port.node} {link.title} {way}{self._rails(port)}"
-            number = self.table.make(place, name, link.effective_bytes_per_s * gpus)
+            name = f"node {port.node} {link.title} {way}{self._lane_name(port)}"
+            ends = Ends((port.node,), self._rails(port))
+            number = self.table.make(place, name, link.effective_bytes_per_s * gpus, ends)
         return number
 
     def _dram(self, node: int) -> int:
         rate = self.cluster.types[node].dram_bytes_per_s
-        return self.table.make(("dram", node), f"node {node} host memory", rate)
+        return self.table.make(("dram", node), f"node {node} host memory", rate, Ends((node,)))
 
     def _dram_rdma(self, node: int) -> list[int]:
         """What a host was seen to send from memory through all its NICs, where that is known."""
         rate = self.cluster.types[node].dram_rdma_bytes_per_s
         if rate is None:
             return []
-        return [self.table.make(("dram_rdma", node), f"node {node} RDMA from host memory", rate)]
+        name = f"node {node} RDMA from host memory"
+        return [self.table.make(("dram_rdma", node), name, rate, Ends((node,)))]
 
     def _nvme(self, node: int) -> int:
         rate = self.cluster.types[node].nvme_bytes_per_s
@@ -336,16 +337,23 @@ class Fabric:
             raise UnsupportedError(
                 f"{self.cluster.types[node].title} has no NVMe that is known", "host memory"
             )
-        return self.table.make(("nvme", node), f"node {node} NVMe", rate)
+        return self.table.make(("nvme", node), f"node {node} NVMe", rate, Ends((node,)))
 
     def _into_nvme(self, node: int) -> list[int]:
         """What is written crosses what the drives take in, where that is known, and the drives."""
         rate, drives = self.cluster.types[node].nvme_write_bytes_per_s, self._nvme(node)
         if rate is None:
             return [drives]
-        return [self.table.make(("nvme_write", node), f"node {node} NVMe writes", rate), drives]
+        name = f"node {node} NVMe writes"
+        return [self.table.make(("nvme_write", node), name, rate, Ends((node,))), drives]
 
-    def _rails(self, port: Port) -> str:
+    def _rails(self, port: Port) -> tuple[int, ...]:
+        """The rails of a port; none without a fabric."""
+        if not self.cluster.rails:
+            return ()
+        return tuple(range(port.group * self.lanes, (port.group + 1) * self.lanes))
+
+    def _lane_name(self, port: Port) -> str:
         """The rails (without a fabric, GPUs) of a port, for names: nothing where all are in one."""
         if self.groups == 1:
             return ""

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sim.network.links import Links
+from sim.tables.uses import Ends
 from sim.topology.cluster import Cluster
 
 Cable = tuple[int, int]
@@ -109,7 +110,11 @@ class Hashed:
             if kind.endswith("down"):
                 ends.reverse()
             name = f"{ends[0]} to {ends[1]}" + (f" cable {cable}" if cable else "")
-            number = self.links.make(place, name, self.capacity)
+            at_leaf = kind.startswith("leaf")
+            joined = (
+                Ends(leaves=(lower,), spines=(upper,)) if at_leaf else Ends(spines=(lower,), cores=(upper,))
+            )
+            number = self.links.make(place, name, self.capacity, joined)
         return number
 
     def _name(self, kind: str, switch: int, above: bool = False) -> str:

@@ -12,6 +12,7 @@ from math import isfinite
 from sim.network.maxmin import Link
 from sim.network.path import Cap, Path
 from sim.tables.schema import PS_PER_S
+from sim.tables.uses import NOWHERE, Ends
 
 Place = tuple[str, *tuple[int, ...]]
 """What a link is and where: its kind, and numbers that make sense for the kind."""
@@ -22,7 +23,7 @@ NEVER = 1 + 1e-12
 
 @dataclass(slots=True)
 class FabricLink:
-    """A link by name and kind: what it carries, and whether what can reach it is more than that.
+    """A link by name, kind and ends: what it carries, and whether what can reach it is more than that.
 
     `is_cap` tells the caps of single flows, which are on no way and count no bytes; each flow has all of
     the capacity for itself.
@@ -32,6 +33,7 @@ class FabricLink:
     kind: str
     capacity_bytes_per_s: float
     can_saturate: bool
+    ends: Ends = NOWHERE
     is_cap: bool = False
 
 
@@ -48,12 +50,14 @@ class Links:
         """The number of the link at a place, if it has been made."""
         return self._ids.get(place)
 
-    def make(self, place: Place, name: str, capacity: float, reach: float = float("inf")) -> int:
+    def make(
+        self, place: Place, name: str, capacity: float, ends: Ends = NOWHERE, reach: float = float("inf")
+    ) -> int:
         """The number of the link at a place, made if need be; rates in bytes per second."""
         number = self._ids.get(place)
         if number is None:
             number = self._ids[place] = len(self.described)
-            self.described.append(FabricLink(name, place[0], capacity, reach > capacity * NEVER))
+            self.described.append(FabricLink(name, place[0], capacity, reach > capacity * NEVER, ends))
             self.solver.append(Link(number, capacity / PS_PER_S))
             self.carried.append(0.0)
         return number

@@ -10,6 +10,7 @@ Ignores: reordering, and the queues that spraying leaves.
 from __future__ import annotations
 
 from sim.network.links import Links, Place
+from sim.tables.uses import Ends
 from sim.topology.cluster import Cluster
 
 
@@ -39,7 +40,9 @@ class Spray:
             capacity = cables * self.cluster.rate_bytes_per_s * self.efficiency
             name = members[0].name if len(members) == 1 else f"{members[0].name} to {members[-1].name}"
             reach = sum(self._below(leaf) for leaf in leaves)
-            number = self.links.make(place, f"{name} {way}", capacity, reach)
+            spines = sorted({spine for leaf in members for spine, _ in leaf.up})
+            ends = Ends(leaves=leaves, spines=tuple(spines))
+            number = self.links.make(place, f"{name} {way}", capacity, ends, reach)
         return number
 
     def _pods(self, leaves: tuple[int, ...], way: str) -> int:
@@ -55,7 +58,10 @@ class Spray:
             capacity = cables * self.cluster.rate_bytes_per_s * self.efficiency
             reach = sum(self._below(leaf.number) for leaf in self.cluster.leaves if leaf.pod in pods)
             name = f"pod {pods[0]}" if len(pods) == 1 else f"pods {pods[0]} to {pods[-1]}"
-            number = self.links.make(place, f"{name} spines {way}", capacity, reach)
+            spines = [spine for pod in pods for spine in self.cluster.spines_of(pod)]
+            cores = sorted({core for spine in spines for core, _ in self.cluster.spine_core_cables(spine)})
+            ends = Ends(spines=tuple(spines), cores=tuple(cores))
+            number = self.links.make(place, f"{name} spines {way}", capacity, ends, reach)
         return number
 
     def _below(self, leaf: int) -> float:

@@ -1,13 +1,15 @@
 """The drawing of a topology: layers of switches over nodes, one unit in full, the rest folded.
 
-What stands where is decided by sim.report.scene; here it is painted. Given the loads of a run, links take
-the colour of their load, in five steps that colour-blind people tell apart and that the legend names.
+What stands where is decided by sim.report.scene; here it is painted. Given the loads of a run, each line
+takes the colour of what it carried, in five steps that colour-blind people tell apart and that the legend
+names, and is pale where it carried nothing. A wedge stands for many lines and takes the colour of its tier.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from io import BytesIO
 from pathlib import Path
 from textwrap import shorten, wrap
@@ -33,14 +35,18 @@ FEW = 50
 
 LINK = "#8A99A8"
 MARKED = "#D55E00"
+IDLE = "#D9DFE4"
 STEPS: tuple[tuple[float, str, str], ...] = (
-    (0.05, "#B9C3CC", "under 5 %"),
-    (0.30, "#56B4E9", "5 to 30 %"),
-    (0.60, "#0072B2", "30 to 60 %"),
-    (0.90, "#E69F00", "60 to 90 %"),
-    (float("inf"), "#B3261E", "over 90 %"),
+    (0.01, "#56B4E9", "under 1 %"),
+    (0.05, "#0072B2", "1 to 5 %"),
+    (0.20, "#E69F00", "5 to 20 %"),
+    (0.50, "#D55E00", "20 to 50 %"),
+    (float("inf"), "#7A0019", "over 50 %"),
 )
-"""Up to which share of its capacity a link is shown in which colour, and how the legend says it."""
+"""Up to which share of its capacity a link is shown in which colour, and how the legend says it.
+
+The steps grow, since means over a run are small where peaks are not. Four colours are of Okabe and Ito.
+"""
 
 _FILLS: dict[str, tuple[str, str, float]] = {
     "panel": ("#F4F6F8", "#DDE3E8", 0.9),
@@ -56,6 +62,16 @@ _FILLS: dict[str, tuple[str, str, float]] = {
     "faint leaf": ("#BFE1F6", "#9CCBE6", 0.6),
     "faint spine": ("#9FC7E0", "#7FAFCF", 0.6),
 }
+_GREYS = {
+    "nic": "#1F2933",
+    "gpu": "#AAB4BD",
+    "domain": "#EDF0F2",
+    "leaf": "#A7B2BC",
+    "spine": "#74828F",
+    "faint leaf": "#D5DBE0",
+    "faint spine": "#BCC5CD",
+}
+"""What has a colour otherwise is grey where links have the colours of their loads."""
 _SETTING: dict[str, dict[str, Any]] = {
     "layer": {"fontsize": 11, "fontweight": "bold", "color": INK},
     "note": {"fontsize": 8.5, "color": FAINT},
@@ -116,28 +132,39 @@ def save_drawing(figure: Figure, path: Path) -> None:
 
 
 def colour_of(fraction: float) -> str:
-    """The colour of a load."""
-    return next(colour for limit, colour, _ in STEPS if fraction < limit)
+    """The colour of a load; pale where there was none."""
+    return IDLE if fraction <= 0 else next(colour for limit, colour, _ in STEPS if fraction < limit)
 
 
 def _paint(axes: Axes, laid: Scene, loads: Loads | None) -> None:
     for box in laid.boxes:
         if box.kind in {"panel", "card"}:
-            _box(axes, box, 1)
+            _box(axes, box, 1, loads is not None)
     count = Counter(strand.kind for strand in laid.strands)
-    for strand in sorted(laid.strands, key=lambda strand: strand.is_marked):
-        _strand(axes, strand, loads, is_sparse=count[strand.kind] < FEW)
+    if loads is None:
+        for strand in sorted(laid.strands, key=lambda strand: strand.is_marked):
+            _strand(axes, strand, (MARKED if strand.is_marked else LINK), count[strand.kind] < FEW)
+    else:
+        used = [(loads.of(strand.joint, strand.kind), strand) for strand in laid.strands]
+        for fraction, strand in sorted(used, key=lambda one: one[0]):
+            _loaded(axes, strand, fraction, count[strand.kind] < FEW)
     for box in laid.boxes:
         if box.kind not in {"panel", "card"}:
-            _box(axes, box, 4)
+            _box(axes, box, 4, loads is not None)
     for words in laid.words:
         _words(axes, words, loads)
 
 
-def _box(axes: Axes, box: Box, level: int) -> None:
+def _fill(kind: str, is_grey: bool) -> tuple[str, str, float]:
+    """The colour of a box, that of its edge, and how thick this is."""
+    fill, edge, line = _FILLS[kind]
+    return (_GREYS[kind], _GREYS[kind], line) if is_grey and kind in _GREYS else (fill, edge, line)
+
+
+def _box(axes: Axes, box: Box, level: int, is_grey: bool) -> None:
     from matplotlib.patches import FancyBboxPatch  # noqa: PLC0415
 
-    fill, edge, line = _FILLS[box.kind]
+    fill, edge, line = _fill(box.kind, is_grey)
     round_by = {"panel": 0.12, "card": 0.1, "node": 0.03, "domain": 0.03, "gpu": 0.01}.get(box.kind, 0.03)
     round_by = min(round_by, box.width / 3, box.height / 3)
     for copy in reversed(range(box.copies)):
@@ -156,31 +183,57 @@ def _box(axes: Axes, box: Box, level: int) -> None:
         axes.add_patch(patch)
 
 
-def _strand(axes: Axes, strand: Strand, loads: Loads | None, is_sparse: bool) -> None:
-    load = (loads or {}).get(strand.kind.split()[0])
-    colour = LINK if load is None else colour_of(load.mean_fraction)
+def _strand(axes: Axes, strand: Strand, colour: str, is_sparse: bool) -> None:
+    """A line or a wedge without a load; links inside a node are then not shown."""
+    if strand.kind == "nvlink":
+        return
     if any(strand.widths):
-        (low, high), (below, above) = strand.x, (strand.widths[0] / 2, strand.widths[1] / 2)
-        corners = [(low - below, strand.y[0]), (low + below, strand.y[0]), (high + above, strand.y[1])]
-        corners.append((high - above, strand.y[1]))
-        x, y = zip(*corners, strict=True)
-        axes.fill(x, y, color=colour, alpha=0.14 if load is None else 0.3, linewidth=0, zorder=2)
+        _wedge(axes, strand, colour, 0.14)
         return
     width, alpha = (1.0, 0.8) if is_sparse else _THICKNESS[strand.kind]
-    if strand.is_marked and loads is None:
-        colour, width, alpha = MARKED, 1.3 if is_sparse else 0.8, 0.9
-    alpha = alpha if loads is None else min(1.0, alpha * 1.8)
+    if strand.is_marked:
+        width, alpha = 1.3 if is_sparse else 0.8, 0.9
+    _line(axes, strand, (colour, width, alpha), 3)
+
+
+def _loaded(axes: Axes, strand: Strand, fraction: float, is_sparse: bool) -> None:
+    """A line or a wedge in the colour of its load; idle ones lie thin below the others."""
+    if strand.kind == "nvlink":
+        if fraction > 0:
+            _line(axes, strand, (colour_of(fraction), 3.0, 1.0), 5)
+        return
+    if any(strand.widths):
+        _wedge(axes, strand, colour_of(fraction), 0.16)
+        return
+    width = 1.4 if is_sparse else 1.5 * _THICKNESS[strand.kind][0]
+    look = (colour_of(fraction), width, 0.85) if fraction > 0 else (IDLE, width / 2, 1.0)
+    _line(axes, strand, look, 3)
+
+
+def _line(axes: Axes, strand: Strand, look: tuple[str, float, float], level: int) -> None:
+    """A line of a colour, a width and an opacity."""
+    colour, width, alpha = look
     axes.plot(
-        strand.x, strand.y, color=colour, linewidth=width, alpha=alpha, zorder=3, solid_capstyle="round"
+        strand.x, strand.y, color=colour, linewidth=width, alpha=alpha, zorder=level, solid_capstyle="round"
     )
+
+
+def _wedge(axes: Axes, strand: Strand, colour: str, alpha: float) -> None:
+    (low, high), (below, above) = strand.x, (strand.widths[0] / 2, strand.widths[1] / 2)
+    corners = [(low - below, strand.y[0]), (low + below, strand.y[0]), (high + above, strand.y[1])]
+    corners.append((high - above, strand.y[1]))
+    x, y = zip(*corners, strict=True)
+    axes.fill(x, y, color=colour, alpha=alpha, linewidth=0, zorder=2)
 
 
 def _words(axes: Axes, words: Words, loads: Loads | None) -> None:
     role, _, tier = words.role.partition(" ") if words.role.startswith("cables") else (words.role, "", "")
     text = words.text
-    load = (loads or {}).get(tier)
+    load = loads.tiers.get(tier) if loads else None
     if load is not None:
-        text += f"\n{percent(load.mean_fraction)} busy,\n{percent(load.busiest_fraction)} at most"
+        mean, busiest, peak = (percent(part) for part in astuple(load))
+        use = f"\n{mean} mean, {busiest} busiest\npeak {peak}"
+        text += use if text else f"NVLink {mean} mean,\n{busiest} busiest"
     axes.text(
         words.x, words.y, text, ha=words.align, va="center", zorder=6, linespacing=1.35, **_SETTING[role]
     )
@@ -217,14 +270,15 @@ def _legend(axes: Axes, laid: Scene, loads: Loads | None) -> None:
     y = laid.height - 0.42
     kinds = {box.kind for box in laid.boxes}
     squares = [
-        (_FILLS[kind][0], text)
+        (_fill(kind, loads is not None)[0], text)
         for kind, text in (("gpu", "GPU"), ("nic", "NIC"), ("domain", "NVLink domain"))
         if kind in kinds
     ]
     right = _keys(axes, squares, (WIDTH - 0.35, y), "s")
     if loads is not None:
-        left = _keys(axes, [(colour, text) for _, colour, text in STEPS], (right - 0.3, y), "-")
-        axes.text(left, y, "mean load of links", fontsize=9, color=INK, va="center", ha="right")
+        steps = [(IDLE, "none"), *((colour, text) for _, colour, text in STEPS)]
+        left = _keys(axes, steps, (right - 0.3, y), "-")
+        axes.text(left, y, "mean use of links", fontsize=9, color=INK, va="center", ha="right")
     elif laid.marked:
         _keys(axes, [(MARKED, f"way of the {laid.marked}"), (LINK, "other links")], (right - 0.3, y), "-")
 

@@ -26,8 +26,12 @@ MOST_NODES = 36
 MOST_WIDTH = 1.5
 NODE_PART = 0.84
 DIRECT_STEP = 4.0
+BELOW = 0.7
+"""Room under two nodes back to back for what is said of their cables."""
 CARD = 1.45
 GAP = 0.22
+MOST_LINES = 300
+"""More lines than this between spines and cores are a wedge."""
 TIERS: tuple[str, ...] = ("node", "leaf", "spine", "core")
 
 
@@ -44,12 +48,14 @@ class _Layout:
         fabric = figures["fabric"]
         self.tiers = [tier["tier"] for tier in fabric["tiers"]] if fabric else []
         storeys = len(self.tiers)
-        self.scene = Scene(TOP + FOOT + NODE_HEIGHT + 0.5 + STOREY * storeys)
-        self.level = {"node": FOOT + 0.3 + NODE_HEIGHT / 2}
+        foot = FOOT + (BELOW if self._is_direct() else 0.3)
+        self.scene = Scene(TOP + foot + NODE_HEIGHT + 0.2 + STOREY * storeys)
+        self.level = {"node": foot + NODE_HEIGHT / 2}
         for i, tier in enumerate(self.tiers):
-            self.level[tier] = FOOT + 0.3 + NODE_HEIGHT + STOREY * (i + 1) - 0.45
+            self.level[tier] = foot + NODE_HEIGHT + STOREY * (i + 1) - 0.45
         self.stage = Span(GUTTER, WIDTH - MARGIN)
         self.place: dict[Any, float] = {}
+        self.number = self._numbers()
         self._gutter()
         parts = {
             kind: [part for part in figures["parts"] if part["kind"] == kind] for kind in ("pod", "unit")
@@ -69,6 +75,14 @@ class _Layout:
             self._nodes(figures["parts"], self.stage)
         self._strands()
 
+    def _numbers(self) -> dict[Any, int]:
+        """The number of each vertex in its tier."""
+        return {
+            vertex: number
+            for tier in range(len(TIERS))
+            for number, (vertex, _) in enumerate(self._of_tier(tier))
+        }
+
     def _gutter(self) -> None:
         """What each layer is, at the left."""
         fabric = self.figures["fabric"]
@@ -85,12 +99,13 @@ class _Layout:
             for domain in self.figures["domains"]
             if domain["has_nvlink"]
         ]
-        for i, note in enumerate(notes):
-            self._say(note, 0.35, self.level["node"] - 0.02 - 0.23 * i, "note", "left")
+        for i, note in enumerate([*notes, ""]):
+            role = "note" if note else "cables nvlink"
+            self._say(note, 0.35, self.level["node"] - (0.02 if note else 0.08) - 0.23 * i, role, "left")
         for part in fabric["cabling"] if fabric else ():
             ends = [self.level[part[end]] for end in ("lower", "upper")]
             y = sum(ends) / 2 + (NODE_HEIGHT / 4 if part["lower"] == "node" else 0)
-            y = y if ends[0] != ends[1] else y - 0.98
+            y = y if ends[0] != ends[1] else y - 1.35
             text, over = (
                 f"{whole(part['count'])} cables",
                 facts.get(part["lower"], {}).get("oversubscription"),
@@ -209,6 +224,8 @@ class _Layout:
             domains.setdefault(domain, []).append(x)
             self._gpus(x, y, width, gpus)
             self._nics(x, y, width, nics)
+            ends, joint = (x - width * 0.44, x + width * 0.44), (("node", number), ("nvlink", 0))
+            self.scene.strands.append(Strand("nvlink", ends, (y - 0.435, y - 0.435), joint=joint))
         for domain, xs in domains.items():
             left, right = xs[0] - width * 0.46, xs[-1] + width * 0.46
             self.scene.boxes.append(Box("domain", left, y - 0.45, right - left, 0.72))
@@ -244,21 +261,24 @@ class _Layout:
         """A line for each edge of the graph whose ends are both drawn; between spines and cores, a wedge."""
         if self.graph is None:
             return
-        self._veil()
-        for one, other, edge in self.graph.edges(data=True):
-            if one not in self.place or other not in self.place:
-                continue
+        shown = [edge for edge in self.graph.edges(data=True) if {*edge[:2]} <= self.place.keys()]
+        to_cores = sum("core" in {one[0], other[0]} for one, other, _ in shown)
+        if to_cores > MOST_LINES:
+            self._veil()
+        for one, other, edge in shown:
             lower, upper = sorted((one, other), key=self._tier_of)
             kinds = (TIERS[self._tier_of(lower)], TIERS[self._tier_of(upper)])
             xs = (self.place[lower], self.place[upper])
             if kinds == ("node", "node"):
-                self._between(edge["cables"], xs)
+                self._between(edge["cables"], xs, self.number[lower])
                 continue
             is_marked = self._is_marked(kinds[0], lower, edge)
-            if kinds[0] != "spine" or is_marked:
+            if kinds[0] != "spine" or is_marked or to_cores <= MOST_LINES:
                 low = self.level[kinds[0]] + (NODE_HEIGHT / 2 if kinds[0] == "node" else 0.08)
                 high = self.level[kinds[1]] - (0.1 if kinds[1] == "leaf" else 0.08)
-                self.scene.strands.append(Strand(" ".join(kinds), xs, (low, high), is_marked=is_marked))
+                joint = ((kinds[0], self.number[lower]), (kinds[1], self.number[upper]))
+                strand = Strand(" ".join(kinds), xs, (low, high), is_marked=is_marked, joint=joint)
+                self.scene.strands.append(strand)
 
     def _tier_of(self, vertex: Any) -> int:
         assert self.graph is not None
@@ -268,19 +288,20 @@ class _Layout:
     def _veil(self) -> None:
         """A wedge for the many cables between the spines and the cores."""
         spines, cores = ([x for vertex, x in self.place.items() if vertex[0] == tier] for tier in TIERS[2:])
-        if cores:
-            low, high = Span(min(spines), max(spines)), Span(min(cores), max(cores))
-            y = (self.level["spine"] + 0.08, self.level["core"] - 0.09)
-            widths = (low.width, high.width)
-            self.scene.strands.append(Strand("spine core", (low.middle, high.middle), y, widths))
+        low, high = Span(min(spines), max(spines)), Span(min(cores), max(cores))
+        y = (self.level["spine"] + 0.08, self.level["core"] - 0.09)
+        widths = (low.width, high.width)
+        self.scene.strands.append(Strand("spine core", (low.middle, high.middle), y, widths))
 
-    def _between(self, cables: int, xs: tuple[float, float]) -> None:
-        """The cables of two nodes back to back, one under the other."""
+    def _between(self, cables: int, xs: tuple[float, float], node: int) -> None:
+        """The cables of two nodes back to back, one under the other; a node says for both what they carry."""
         half = MOST_WIDTH * NODE_PART / 2
         ends = (min(xs) + half, max(xs) - half)
         for i in range(cables):
             y = self.level["node"] + 0.4 - 0.8 * (i + 0.5) / cables
-            self.scene.strands.append(Strand("node node", ends, (y, y), is_marked=i == 0))
+            rail = i * self.figures["fabric"]["rails"] // cables
+            joint = (("node", node), ("rail", rail))
+            self.scene.strands.append(Strand("node node", ends, (y, y), is_marked=i == 0, joint=joint))
 
     def _is_marked(self, kind: str, lower: Any, edge: Mapping[str, Any]) -> bool:
         """Whether a line is on the way of the first rail, by its lower end."""

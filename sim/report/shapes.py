@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+Joint = tuple[tuple[str, int], tuple[str, int]]
+"""What a line joins, lower end first: two parts of the topology, each a kind and its number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Box:
@@ -21,6 +24,7 @@ class Box:
 class Strand:
     """A line, or a wedge that stands for many, from below to above; `kind` names the tiers that it joins.
 
+    `joint` says what exactly a line joins; a wedge has none.
     Marked are the lines of the first rail on its way up, or of the first node where a leaf has all rails.
     """
 
@@ -29,6 +33,7 @@ class Strand:
     y: tuple[float, float]
     widths: tuple[float, float] = (0.0, 0.0)
     is_marked: bool = False
+    joint: Joint | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,8 +107,8 @@ class Meter:
             waited_ps = end.waited_ps.get(i, 0.0) - begin.waited_ps.get(i, 0.0)
             if link.is_cap or waited_ps > 0 or self.serving.network.carried[i] > 0:
                 rate, peak = link.capacity_bytes_per_s, self.peaks.get(i, 0.0)
-                did = after - before
-                found.append(LinkUse(i, link.name, link.kind, rate, did, peak, waited_ps / PS_PER_S))
+                did, waited_s = after - before, waited_ps / PS_PER_S
+                found.append(LinkUse(i, link.name, link.kind, rate, did, peak, waited_s, link.ends))
         return tuple(found)
 
     def _sample_pools(self) -> None:

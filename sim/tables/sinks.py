@@ -7,6 +7,7 @@ tokens needs is kept of the segments. Files appear under their names when they a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,10 @@ from sim.tables.digest import RunDigest
 from sim.tables.gaps import TokenGaps
 from sim.tables.recorder import Integers
 from sim.tables.schema import PHASES, SAMPLE_COLUMNS, STATUSES
-from sim.tables.uses import LinkUse
+from sim.tables.uses import Ends, LinkUse
 
 TABLES: tuple[str, ...] = ("requests", "spans", "samples", "links")
+LINK_ENDS: tuple[str, ...] = tuple(field.name for field in fields(Ends))
 LINK_FIGURES: tuple[str, ...] = ("capacity_bytes_per_s", "carried_bytes", "peak_fraction", "waited_s")
 _WORDS = pa.dictionary(pa.int32(), pa.string())
 _TYPES: dict[str, pa.DataType] = {
@@ -58,6 +60,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("id", pa.int32()),
             ("name", pa.string()),
             ("kind", _WORDS),
+            *((name, pa.list_(pa.int32())) for name in LINK_ENDS),
             *((name, pa.float64()) for name in LINK_FIGURES),
         ]
     ),
@@ -150,8 +153,9 @@ def sample_table(rows: Sequence[tuple[int, str, str, str, float]]) -> pa.Table:
 def link_table(uses: Sequence[LinkUse]) -> pa.Table:
     """What the links did as a table."""
     schema = SCHEMAS["links"]
-    arrays = [pa.array([getattr(use, field.name) for use in uses], field.type) for field in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    columns = {name: [getattr(use.ends, name) for use in uses] for name in LINK_ENDS}
+    columns |= {name: [getattr(use, name) for use in uses] for name in schema.names if name not in columns}
+    return pa.Table.from_pydict(columns, schema=schema)
 
 
 def _words(codes: Integers, words: Sequence[str]) -> pa.DictionaryArray:

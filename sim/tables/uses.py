@@ -8,12 +8,31 @@ from sim.base.errors import Advice
 
 
 @dataclass(frozen=True, slots=True)
+class Ends:
+    """What a link joins, by number in the topology, in the order in which nodes and switches were built.
+
+    NICs have their node, its rails, and the leaves that these are cabled to (none between nodes without a
+    switch). A link between switches has those of both tiers, and stands for all cables between them, or
+    for one where each is a link of its own. What is inside a node has that node, and rails if it is theirs.
+    """
+
+    nodes: tuple[int, ...] = ()
+    rails: tuple[int, ...] = ()
+    leaves: tuple[int, ...] = ()
+    spines: tuple[int, ...] = ()
+    cores: tuple[int, ...] = ()
+
+
+NOWHERE = Ends()
+
+
+@dataclass(frozen=True, slots=True)
 class LinkUse:
     """One link of the flow network over the measured window.
 
-    `id` is its number, by which requests name it. `capacity_bytes_per_s` is what the link can carry
-    (efficiency included), `carried_bytes` what it did. `peak_fraction` is the largest load over capacity of
-    any sampling interval, `waited_s` what all transfers together waited because they shared this link.
+    `id` is its number, by which requests name it; `ends` are what it joins. `capacity_bytes_per_s` is what
+    it can carry (efficiency included), `carried_bytes` what it did. `peak_fraction` is the largest load over
+    capacity of any sampling interval, `waited_s` what all transfers together waited because they shared it.
     """
 
     id: int
@@ -23,6 +42,7 @@ class LinkUse:
     carried_bytes: float
     peak_fraction: float
     waited_s: float
+    ends: Ends = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ MISTAKES: dict[str, list[str]] = {
         "--scenario",
         "odd.yaml",
     ],
+    "--run: there is no run in study": ["draw", "racks.yaml", "--run", "study"],
     "--out: picture.jpg is neither a .png nor a .svg file": ["draw", "racks.yaml", "--out", "picture.jpg"],
 }
 
@@ -135,3 +136,17 @@ def test_a_drawing_goes_to_a_file(study: Path, capsys: pytest.CaptureFixture[str
     assert (study / "racks.png").read_bytes().startswith(b"\x89PNG")
     assert main(["topo", "draw", "racks.yaml", "--out", "racks.svg"]) == 0
     assert "<svg" in (study / "racks.svg").read_text(encoding="utf-8")
+
+
+def test_a_drawing_with_a_run_is_of_the_topology_that_it_ran_on(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = ["--set", "workload.limit=20", "--set", "pools.prefill.replicas=2"]
+    assert main(["run", "chat.yaml", "--out", "saved", *few]) == 0
+    capsys.readouterr()
+    assert main(["topo", "draw", "by-hand.yaml", "--run", "saved"]) == 0
+    assert capsys.readouterr().out == "by-hand.png\n"
+    assert main(["topo", "draw", "racks.yaml", "--run", "saved"]) == 2
+    told = capsys.readouterr().err
+    assert "--run: the run in saved was not on racks.yaml: its files are by-hand.yaml" in told
+    assert not (study / "racks.png").exists()

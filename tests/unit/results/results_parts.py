@@ -9,7 +9,7 @@ import numpy as np
 from sim.config.scenario import Scenario
 from sim.tables.recorder import MemorySink
 from sim.tables.schema import PHASES, REQUEST_COLUMNS, SEGMENT_COLUMNS
-from sim.tables.uses import LinkUse, Outcome, ReplicaUse
+from sim.tables.uses import Ends, LinkUse, Outcome, ReplicaUse
 
 MS = 10**9
 S = 10**12
@@ -123,7 +123,17 @@ def outcome(**changes: Any) -> Outcome:
             for i in range(12)
         ),
         "links": tuple(
-            LinkUse(i, f"leaf{i} up", "leaf_up", 5e10, (9 - i) * 2e11, 0.9 - i / 20, i / 4) for i in range(5)
+            LinkUse(
+                i,
+                f"leaf{i} up",
+                "leaf_up",
+                capacity_bytes_per_s=5e10,
+                carried_bytes=(9 - i) * 2e11,
+                peak_fraction=0.9 - i / 20,
+                waited_s=i / 4,
+                ends=Ends(leaves=(i,), spines=(0, 1)),
+            )
+            for i in range(5)
         ),
         "rejected_reasons": {},
         "events": 123_456,

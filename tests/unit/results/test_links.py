@@ -5,6 +5,7 @@ import pytest
 import results_parts as parts
 
 from sim.results.run import Run
+from sim.results.tables import FolderTables
 from sim.tables.uses import LinkUse
 
 S = parts.S
@@ -45,13 +46,21 @@ def test_links_are_a_table_of_the_run(run, tmp_path):
         "id",
         "name",
         "kind",
+        "nodes",
+        "rails",
+        "leaves",
+        "spines",
+        "cores",
         "capacity_bytes_per_s",
         "carried_bytes",
         "peak_fraction",
         "waited_s",
     ]
     run.tables.write(tmp_path)
-    assert (tmp_path / "links.parquet").exists()
+    written = FolderTables(tmp_path).read("links")
+    assert [list(leaves) for leaves in written["leaves"]] == [[i] for i in range(5)]
+    assert [list(spines) for spines in written["spines"]] == [[0, 1]] * 5
+    assert [len(cores) for cores in written["cores"]] == [0] * 5
 
 
 def test_a_link_that_carried_only_before_the_window_is_not_among_the_busiest():
