@@ -292,7 +292,6 @@ def _serving_plan(
         first_token_by_prefill=engine.first_token == "prefill",
         measured_from_ps=run.warmup,
         measured_until_ps=FOREVER if run.duration is None else run.duration,
-        sample_every_ps=run.sample_every,
         kv_limits=shard.model.kv_limits(shard.kv),
         kv_state_bytes=shard.model.state_bytes_per_gpu(1),
         kv=kv_plan(scenario.kv_pool, cluster, shard, scenario.workload.block_tokens, engine),

@@ -13,7 +13,7 @@ from pathlib import Path
 from sim import api
 from sim.base.errors import ConfigError
 from sim.cli.check import is_topology, scenario_in, shown_doubts
-from sim.cli.trouble import GOOD, INTERRUPTED, MISSED, say
+from sim.cli.trouble import GOOD, INTERRUPTED, MISSED, OUR_BUG, say
 from sim.config.scenario import Scenario
 from sim.report.plots import save_cdf
 from sim.report.progress import ProgressLine
@@ -112,6 +112,6 @@ def _kept_on_failure(scenario: Scenario) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if getattr(error, "exit_code", 3) == 3 and not isinstance(error, OSError):
+        if getattr(error, "exit_code", OUR_BUG) == OUR_BUG and not isinstance(error, OSError):
             say(f"kept for your report: {store.save_failure(scenario, error)}/")
         raise

@@ -42,10 +42,6 @@ class SloLimit(Written):
     def __str__(self) -> str:
         return self.text
 
-    def is_met_by(self, value_ps: float) -> bool:
-        """Whether a value keeps the limit; a value that is not there (NaN) does not."""
-        return value_ps < self.limit_ps if self.operator == "<" else value_ps <= self.limit_ps
-
     @classmethod
     def parse(cls, text: object) -> SloLimit:
         """The limit that a text states."""

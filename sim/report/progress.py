@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
 from sim.report.signs import can_encode, plainly, wants_colour
 from sim.report.text import WIDTH
@@ -18,45 +18,11 @@ from sim.results.words import count_short, whole
 from sim.tables.schema import PS_PER_S
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from rich.live import Live
 
 PLAIN_EVERY_S = 5.0
 BAR_CELLS = 12
 PREPARING = "preparing: building the cluster, filling caches"
-
-
-class Progress(Protocol):
-    """Is told how far a simulation has come."""
-
-    def __enter__(self) -> Self:
-        """Start showing."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop showing, and leave the screen clean."""
-
-    def update(self, now_ps: int, done: int, running: int, waiting: int, events: int) -> None:
-        """Say how far it has come."""
-
-
-class Silent:
-    """Shows nothing."""
-
-    def __enter__(self) -> Self:
-        """Start nothing."""
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        """Stop nothing."""
-
-    def update(self, now_ps: int, done: int, running: int, waiting: int, events: int) -> None:
-        """Ignore the state."""
-
-
-SILENT = Silent()
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,6 @@ class ServingPlan:
     first_token_by_prefill: bool
     measured_from_ps: int
     measured_until_ps: int
-    sample_every_ps: int
     kv_limits: tuple[tuple[int, int], ...] = ()
     kv_state_bytes: int = 0
     kv: KvPlan = KvPlan()

@@ -6,12 +6,9 @@ Instants and durations are integer picoseconds (`_ps`) as recorded, seconds (`_s
 
 from __future__ import annotations
 
-from typing import Literal
-
 PS_PER_S = 1_000_000_000_000
 NOT_YET = -1
 
-Status = Literal["finished", "unfinished", "rejected", "timed_out", "cancelled", "failed"]
 STATUSES: tuple[str, ...] = ("finished", "unfinished", "rejected", "timed_out", "cancelled", "failed")
 
 PHASES: dict[str, str] = {

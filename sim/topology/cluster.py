@@ -19,7 +19,7 @@ from sim.topology import builders  # noqa: F401 - it registers the kinds of fabr
 from sim.topology.faults import before_building, faults
 from sim.topology.graph import Graph, Site, WiringFault, builder
 from sim.topology.lending import Lending, lendings
-from sim.topology.wiring import Cabled, Core, Hops, Leaf, Spine, Wiring
+from sim.topology.wiring import Core, Hops, Leaf, Spine, Wiring
 
 PS_PER_M = 5000
 
@@ -86,10 +86,6 @@ class Cluster:
         """The leaf that the NICs of a node on a rail are cabled to; NO_LEAF where there is no switch."""
         return self.wiring.leaf_of[node][rail]
 
-    def up_cables(self, leaf: int) -> int:
-        """Cables from a leaf to all its spines."""
-        return self.wiring.leaves[leaf].up_cables
-
     @cached_property
     def spines_in(self) -> dict[int, tuple[int, ...]]:
         """The spines of each pod, in order."""
@@ -97,18 +93,6 @@ class Cluster:
         for spine in self.spines:
             spines.setdefault(spine.pod, []).append(spine.number)
         return {pod: tuple(numbers) for pod, numbers in spines.items()}
-
-    def spines_of(self, pod: int) -> tuple[int, ...]:
-        """The spines of a pod, in order."""
-        return self.spines_in.get(pod, ())
-
-    def leaf_spine_cables(self, leaf: int) -> Cabled:
-        """(spine, cables) of a leaf, in the order of the spines."""
-        return self.wiring.leaves[leaf].up
-
-    def spine_core_cables(self, spine: int) -> Cabled:
-        """(core, cables) of a spine, in the order of the cores."""
-        return self.wiring.spines[spine].up
 
     def nics_on_rail(self, node: int) -> int:
         """NICs of a node on each rail; they are parallel."""

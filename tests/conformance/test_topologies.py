@@ -199,7 +199,7 @@ def test_oversubscription_is_as_named(name):
 def test_leaves_of_a_pod_share_every_spine_and_pods_every_core(name):
     cluster = CLUSTERS[name]
     for leaf in cluster.leaves:
-        assert tuple(spine for spine, _ in leaf.up) == cluster.spines_of(leaf.pod)
+        assert tuple(spine for spine, _ in leaf.up) == cluster.spines_in[leaf.pod]
         assert len({cables for _, cables in leaf.up}) == 1
     pods = {spine.pod for spine in cluster.spines}
     if cluster.cores:

@@ -37,7 +37,6 @@ def plan(prefill, decode, **changes):
         "first_token_by_prefill": True,
         "measured_from_ps": 0,
         "measured_until_ps": 1 << 60,
-        "sample_every_ps": 1 << 40,
     }
     return ServingPlan(prefill, decode, **simple | changes)
 

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from sim.report import progress
-from sim.report.progress import SILENT, Pace, ProgressLine, State, clock, progress_text
+from sim.report.progress import Pace, ProgressLine, State, clock, progress_text
 
 S = 10**12
 STATE = State(34 * S, 10_095, 1_373, 12, 210_000)
@@ -77,8 +77,3 @@ def test_a_terminal_is_told_that_caches_are_filled_first(monkeypatch):
     out = Terminal()
     with ProgressLine(out, 60 * S):
         assert "preparing" in out.getvalue()
-
-
-def test_silence():
-    with SILENT as line:
-        line.update(0, 0, 0, 0, 0)

@@ -53,8 +53,8 @@ def test_cables_one_by_one(tmp_path):
     one, two = cluster.leaves
     assert (one.name, one.nodes, one.rails, one.down_cables) == ("leaf-0", (0, 1), tuple(range(8)), 16)
     assert (two.name, two.nodes, two.unit, two.pod) == ("leaf-1", (2, 3), 1, 0)
-    assert cluster.leaf_spine_cables(0) == ((0, 4), (1, 4))
-    assert cluster.spines_of(0) == (0, 1)
+    assert one.up == ((0, 4), (1, 4))
+    assert cluster.spines_in == {0: (0, 1)}
     assert cluster.pod_up_cables == {0: 0}
     assert [cluster.unit_of(node) for node in range(4)] == [0, 0, 1, 1]
 
