@@ -97,8 +97,10 @@ def trace_source(value: object) -> str:
 
 def model_source(value: object) -> str:
     """The absolute path of a config.json, which any name with that ending is, or the name of a model."""
-    text = text_of(value)
-    return str(paths.resolve(text)) if text.lower().endswith(".json") else str(text)
+    if not isinstance(value, str):
+        word = shown(value)
+        raise ValueProblem(f"must be text, not {word}", f"put it in quotes: '{word}'")
+    return str(paths.resolve(value)) if value.lower().endswith(".json") else str(value)
 
 
 def text_of(value: object) -> str:
