@@ -10,12 +10,12 @@ from typing import Any
 from sim.calibrate.cases import StepCase, StepSet
 from sim.calibrate.measure import Results
 from sim.calibrate.meter import Facts
-from sim.catalog.gpu import Gpu
 from sim.config.device import Device
 from sim.config.dump import dump
 
 OPERATORS = ("gemm", "attention_prefill", "attention_decode", "copies", "all_reduce")
 ATTENTION = "cuDNN for prompts (a prefix apart, then joined), a paged Triton kernel for decode steps"
+OTHER_FORMS = {"pcie", "nvl", "mig"}
 NOTE = (
     "Random weights and tokens. CUDA graphs timed by CUDA events, so that the host is not in it; clocks and "
     "power limit as found. Operators: mean of several launches over operands that together exceed the L2."
@@ -96,11 +96,19 @@ def save(device: Device, path: Path) -> None:
     beside.replace(path)
 
 
-def catalogue_name(gpu: str, known: Sequence[Gpu]) -> str | None:
+def catalogue_name(gpu: str, known: Sequence[str]) -> str | None:
     """The entry of the catalogue that a driver's name of a GPU stands for; None where that is not certain.
 
-    An entry fits when its product is a word of the name and no other entry of that product is there.
+    Every part of the entry's name is a word of the driver's (SXM with or without its number), and no mark of
+    another form is left over; of several entries the one with most parts.
     """
     words = gpu.lower().replace("-", " ").split()
-    fits = [entry.name for entry in known if entry.name.partition("-")[0] in words]
-    return fits[0] if len(fits) == 1 else None
+    words = ["sxm" if word.startswith("sxm") else word for word in words]
+    fits = [
+        parts
+        for parts in (name.split("-") for name in known)
+        if set(parts) <= set(words) and not (set(words) & OTHER_FORMS) - set(parts)
+    ]
+    most = max(map(len, fits), default=0)
+    longest = [parts for parts in fits if len(parts) == most]
+    return "-".join(longest[0]) if len(longest) == 1 else None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from time import monotonic
 
 from sim.base.errors import ConfigError, UnknownNameError
 from sim.base.units import UnitError, parse
@@ -74,7 +74,7 @@ def carried_out(order: Order, wanted: Wanted, limit_s: float, meter: Meter) -> R
     provenance = provenance_of(order, facts)
     say(f"{facts.gpu}, {facts.gpus} of them, catalogue name {provenance.catalogue or 'unknown: give --gpu'}")
     session = Session(
-        clock=time.monotonic,
+        clock=monotonic,
         policy=Policy(),
         limit_s=limit_s,
         tell=say,
@@ -85,7 +85,7 @@ def carried_out(order: Order, wanted: Wanted, limit_s: float, meter: Meter) -> R
 
 def provenance_of(order: Order, facts: Facts) -> Provenance:
     """Who, when, how, and which GPU of the catalogue it is."""
-    catalogue = order.gpu or catalogue_name(facts.gpu, list(load_catalog().gpus.values()))
+    catalogue = order.gpu or catalogue_name(facts.gpu, list(load_catalog().gpus))
     stem = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in order.out.stem)
     return Provenance(
         name=stem if stem[:1].isalpha() else f"device-{stem}",
