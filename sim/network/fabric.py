@@ -14,7 +14,7 @@ their NVLink ports, PCIe and NICs. A transfer crosses
   NICs and switches in place of PCIe;
 - between the memories of two hosts: both memories, NICs and switches;
 - between NVMe and a GPU of its host with GPUDirect Storage: NVMe and PCIe; without, also host memory twice;
-- between NVMe and host memory: both. Writes cross NVMe too, and what it can take in.
+- between NVMe and host memory: both. Writes cross NVMe and, where it is known, what it takes in.
 
 What leaves a host's memory over its NICs also crosses what hosts were seen to send from there. Two caps hold
 for each flow on its own: that of its queue pairs, one on each NIC of its lane, wherever it crosses NICs; and

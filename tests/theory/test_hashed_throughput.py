@@ -9,14 +9,19 @@ from random import Random
 
 import numpy as np
 import pytest
+from models.clusters import SMALL, changed, cluster_of
 from models.clusters import routed as cluster_with
 from models.filling import fair_rates
 from models.snapshots import permutation, rates, throughput
 
+from sim.clock import Clock
 from sim.network.fabric import Fabric
+from sim.network.flows import FlowNetwork
 from sim.network.maxmin import MaxMin, Rated
+from sim.network.parts import dealt
 
 ONE, FOUR, LEAST = "{kind: ecmp}", "{kind: ecmp, qps: 4}", "{kind: ar_flow}"
+POOLED = "{kind: ecmp, qps: 4, bytes: pooled}"
 TABLE = [
     (ONE, 0.1, "pooled", 0.89, 0.33),
     (ONE, 0.25, "pooled", 0.76, 0.33),
@@ -87,6 +92,36 @@ def test_sixteen_queue_pairs_that_pool_their_bytes_are_nearly_as_good_as_sprayin
     found = reached(throughput(cluster, permutation(cluster, 1.0, Random(1))), "pooled")
     assert found.mean() == pytest.approx(0.98, abs=0.02)
     assert np.percentile(found, 1) == pytest.approx(0.83, abs=0.05)
+
+
+def pooled_rates(cluster, pairs, seed):
+    """What each transfer gets of its NIC's rate in the engine, with queue pairs that take from what is left."""
+    fabric = Fabric(cluster, 1, seed)
+    network = FlowNetwork(Clock(), fabric.table.carried)
+    for one, to in pairs:
+        paths = [fabric.gpu_to_gpu(one, to, pair) for pair in fabric.pairs(one.node, to.node)]
+        network.send(dealt(10**12, paths, fabric.is_pooled))
+    draws = {link_flow.flow: None for link in fabric.links for link_flow in link.flows}
+    assert len(draws) == len(pairs)
+    rates_of = {flow.id: flow.rate for flow in draws}
+    return np.array([rates_of[number] for number in range(len(pairs))]) / (cluster.rate_bytes_per_s / 1e12)
+
+
+def test_the_engine_gives_pooled_transfers_the_sum_of_their_queue_pairs(tmp_path):
+    cluster = cluster_of(tmp_path, changed(SMALL, ("rails: 8", f"rails: 8\n  routing: {POOLED}")))
+    for seed in range(3):
+        pairs = permutation(cluster, 1.0, Random(seed))
+        found = pooled_rates(cluster, pairs, seed)
+        assert found == pytest.approx(throughput(cluster, pairs, seed).sum(axis=1), rel=1e-9)
+        assert found.min() < 0.9
+
+
+@pytest.mark.slow
+def test_pooled_transfers_of_the_engine_do_as_the_table_says(routed):
+    cluster = routed(POOLED)
+    found = pooled_rates(cluster, permutation(cluster, 1.0, Random(1)), 1)
+    assert found.mean() == pytest.approx(0.81, abs=0.04)
+    assert np.percentile(found, 1) == pytest.approx(0.51, abs=0.05)
 
 
 @pytest.mark.parametrize("active", [0.1, 0.5, 1.0])

@@ -74,6 +74,19 @@ def test_the_examples_are_good(tmp_path):
     assert Catalog(tmp_path).links["nvl"].all_reduce == {2: [(8192, 4_000_000), (32768, 5_000_000)]}
 
 
+def test_a_link_may_say_what_one_queue_pair_and_one_copy_get(tmp_path):
+    rates = """\
+  queue_pair_rate: {value: 100 Gb/s, source: a, verified: primary}
+  copy_engine_rate: {value: 40 GB/s, source: a, verified: primary}
+"""
+    (tmp_path / "links.yaml").write_text(LINK.replace("  latency:", f"{rates}  latency:", 1))
+    link = Catalog(tmp_path).links["nvl"]
+    assert (link.queue_pair_bytes_per_s, link.copy_engine_bytes_per_s) == (12.5e9, 40e9)
+    (tmp_path / "links.yaml").write_text(LINK)
+    link = Catalog(tmp_path).links["nvl"]
+    assert (link.queue_pair_bytes_per_s, link.copy_engine_bytes_per_s) == (None, None)
+
+
 def test_a_value_without_a_source(tmp_path):
     assert gpu_refusal(tmp_path, "{value: 180 GiB, source: a, verified: primary}", "180 GiB") == told("""
         gpus.yaml:4:11: memory: a value without a source

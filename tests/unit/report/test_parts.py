@@ -73,9 +73,7 @@ def test_a_part_with_its_sources():
         "title": "B200",
         "predecessor": "h200",
         "values": [
-            leaf(
-                "memory_bandwidth", "7700 GB/s", derived="7,680 bits x 3,996 MHz", note="not 8 TB/s"
-            ),
+            leaf("memory_bandwidth", "7700 GB/s", derived="7,680 bits x 3,996 MHz", note="not 8 TB/s"),
             leaf("dense.fp8", "4500 TFLOPS", source="memory", verified="memory"),
         ],
         "follows": [["GEMMs FP8", 2.5e15, "compute"], ["reading KV", 7e12, "rate"]],

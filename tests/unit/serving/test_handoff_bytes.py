@@ -39,11 +39,30 @@ def with_tp(prefill, decode):
 
 
 @pytest.mark.parametrize(
-    "routing", ["{kind: spray}", "{kind: ecmp}", "{kind: ecmp, qps: 4}", "{kind: static}", "{kind: ar_flow}"]
+    "routing",
+    [
+        "{kind: spray}",
+        "{kind: ecmp}",
+        "{kind: ecmp, qps: 4}",
+        "{kind: ecmp, qps: 4, bytes: pooled}",
+        "{kind: static}",
+        "{kind: ar_flow}",
+    ],
 )
 def test_every_routing_moves_all_bytes(tmp_path, routing):
     kinds, kv_bytes = moved(tmp_path, routed(routing))
     assert kinds["nic_tx"] == kinds["nic_rx"] == pytest.approx(kv_bytes, abs=0.5)
+
+
+def test_pooled_queue_pairs_are_never_behind_split_ones(tmp_path):
+    """The same cables by the same hash: whoever has one for himself takes on what the others cannot carry."""
+    means = [
+        played(tmp_path, topology=routed(f"{{kind: ecmp, qps: 4, bytes: {kind}, efficiency: 25 %}}")).figures[
+            "transfers"
+        ]["mean_s"]
+        for kind in ("split", "pooled")
+    ]
+    assert means[1] < 0.9 * means[0]
 
 
 @pytest.mark.parametrize("queue_pairs", [3, 5, 7])
