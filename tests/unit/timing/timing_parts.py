@@ -53,6 +53,9 @@ ENGINE = Engine(
     decode_item_time_ps=0,
     decode_stream_bytes_per_s=None,
     graph_batches=(),
+    is_layerwise=False,
+    fetch_bytes_per_s=None,
+    save_bytes_per_s=None,
 )
 
 MODEL = Model(
