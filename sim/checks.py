@@ -97,7 +97,8 @@ def more_than_capacity(resolved: Resolved) -> Iterator[Doubt]:
     fits = max(1, min(decode.max_sequences, decode.kv_tokens // max(1, round(prompt + output))))
     step = decode.timing.decode_table(fits).step_ps(fits, round(fits * (prompt + output / 2)))
     can_decode = len(decode.seats) * fits / step / output * PS_PER_S
-    for pool, can in ((prefill, can_prefill), (decode, can_decode)):
+    limits = ((prefill, can_prefill), (decode, can_decode)) if decode.seats else ((prefill, can_prefill),)
+    for pool, can in limits:
         if form.arrivals.rate > can:
             yield (
                 "workload.arrivals.rate",
@@ -148,7 +149,7 @@ def outside_the_table(resolved: Resolved) -> Iterator[Doubt]:
     decode = resolved.plan.decode
     for pool in (resolved.plan.prefill, decode):
         timing = pool.timing
-        if not isinstance(timing, Measured):
+        if not isinstance(timing, Measured) or not pool.seats:
             continue
         source, most = timing.beyond.source, timing.beyond.limits.batch
         if pool is decode and pool.max_sequences > most:

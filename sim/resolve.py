@@ -79,6 +79,9 @@ def resolve(scenario: Scenario) -> Resolved:
     assert model is not None
     assert engine is not None
     assert cluster is not None
+    if engine.first_token != "prefill" and all(pool.role != "decode" for pool in scenario.pools):
+        problem = f"{engine.title} gives the first token from a decode pool, and there is none"
+        mistakes.at("pools", problem, "write a pool with role: decode")
     seats = _seats(scenario, cluster, mistakes)
     placements = _placements(scenario, cluster, catalog, model, seats, mistakes)
     mistakes.stop()
@@ -116,9 +119,9 @@ def _check_names(scenario: Scenario, mistakes: Mistakes) -> None:
     """Check what needs no catalogue: routers, roles, and the fields of the workload."""
     for key in ("policy", "decode_policy"):
         mistakes.named(f"router.{key}", router, getattr(scenario.router, key))  # type: ignore[arg-type]
-    for role in ("prefill", "decode"):
+    for role in ("prefill", "decode"):  # without a decode pool requests end with their first token
         count = sum(pool.role == role for pool in scenario.pools)
-        if count != 1:
+        if count != 1 and not (role == "decode" and not count):
             found = "none" if not count else str(count)
             mistakes.at(
                 "pools",
@@ -259,6 +262,7 @@ def _pool_plan(
         max_batch_tokens=pool.max_batch_tokens,
         max_sequences=pool.max_sequences,
         collectives=_collectives(pool, placement),
+        first_length_ps=placement.engine.first_length_time_ps,
     )
 
 
@@ -282,7 +286,7 @@ def _serving_plan(
     shard = placement.shard
     return ServingPlan(
         prefill=plans["prefill"],
-        decode=plans["decode"],
+        decode=plans.get("decode", replace(plans["prefill"], name="decode", role="decode", seats=())),
         router=RouterPlan(router_form.policy, router_form.decode_policy, router_form.load_weight),
         reuse=scenario.kv_pool.policy != "none",
         kv_bytes_per_token=shard.model.kv_bytes_per_token(shard.kv),

@@ -19,9 +19,12 @@ class Engine(Entry):
     to launch one layer, and a prefill takes at least that for all layers. `decode_host_time_ps` is added to
     each step, `decode_item_time_ps` for each sequence, KV head and layer; `decode_stream_bytes_per_s` limits
     the rate at which one sequence's KV head is read (None: no limit). `graph_batches` are the batch sizes
-    that have a CUDA graph: a step costs the next one; empty means that it costs its own. `is_layerwise` says
+    that have a CUDA graph: a step costs the next one; empty means that it costs its own.
+    `first_length_time_ps` is what the first prompt of a length costs extra at a replica, and
+    `prefill_cached_token_ps` each token that need not be computed. `is_layerwise` says
     whether KV is fetched and sent layer by layer while a prompt is computed; `fetch_bytes_per_s` and
-    `save_bytes_per_s` are what one fetch from host memory, and one write to it, get (None: what links give).
+    `save_bytes_per_s` (after `fetch_start_ps`) are what one fetch from host memory, and one write to it, get
+    (None: what links give).
     """
 
     first_token: str
@@ -36,7 +39,10 @@ class Engine(Entry):
     decode_item_time_ps: int
     decode_stream_bytes_per_s: float | None
     graph_batches: tuple[int, ...]
+    first_length_time_ps: int
+    prefill_cached_token_ps: int
     is_layerwise: bool
+    fetch_start_ps: int
     fetch_bytes_per_s: float | None
     save_bytes_per_s: float | None
 
@@ -58,6 +64,9 @@ class Engine(Entry):
             decode_item_time_ps=fields.whole_quantity("decode_item_time", "time"),
             decode_stream_bytes_per_s=fields.quantity("decode_stream_rate", "rate") if has_limit else None,
             graph_batches=fields.counts("graph_batches"),
+            first_length_time_ps=_time(fields, "first_length_time"),
+            prefill_cached_token_ps=_time(fields, "prefill_cached_time"),
+            fetch_start_ps=_time(fields, "fetch_start"),
             is_layerwise=fields.flag("layerwise"),
             fetch_bytes_per_s=fields.quantity("fetch_rate", "rate") if fields.has("fetch_rate") else None,
             save_bytes_per_s=fields.quantity("save_rate", "rate") if fields.has("save_rate") else None,
@@ -74,3 +83,8 @@ class Engine(Entry):
     def padded_batch(self, batch: int) -> int:
         """Return the batch size that a decode step of `batch` sequences costs."""
         return next((size for size in self.graph_batches if size >= batch), batch)
+
+
+def _time(fields: Fields, key: str) -> int:
+    """A time that only some engines have; 0 for others."""
+    return fields.whole_quantity(key, "time") if fields.has(key) else 0

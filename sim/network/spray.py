@@ -58,8 +58,8 @@ class Spray:
             capacity = cables * self.cluster.rate_bytes_per_s * self.efficiency
             reach = sum(self._below(leaf.number) for leaf in self.cluster.leaves if leaf.pod in pods)
             name = f"pod {pods[0]}" if len(pods) == 1 else f"pods {pods[0]} to {pods[-1]}"
-            spines = [spine for pod in pods for spine in self.cluster.spines_of(pod)]
-            cores = sorted({core for spine in spines for core, _ in self.cluster.spine_core_cables(spine)})
+            spines = [spine for pod in pods for spine in self.cluster.spines_in.get(pod, ())]
+            cores = sorted({core for spine in spines for core, _ in self.cluster.spines[spine].up})
             ends = Ends(spines=tuple(spines), cores=tuple(cores))
             number = self.links.make(place, f"{name} spines {way}", capacity, ends, reach)
         return number

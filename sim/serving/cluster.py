@@ -79,12 +79,14 @@ class Serving:
             blocks = blocks[: request.input_tokens // self.plan.block_tokens]
         kv_blocks = -(-request.input_tokens // self.plan.block_tokens)
         measured = self.plan.measured_from_ps <= now < self.plan.measured_until_ps
+        if not self.decode.replicas:
+            request = request._replace(output_tokens=1)  # all that a prefill gives
         job = Job(request, blocks, kv_blocks, measured)
         self.arrived += 1
         tokens = request.input_tokens + request.output_tokens
         if kv_blocks > self.prefill.capacity_blocks:
             self._reject(job, "prompt larger than the KV memory of a prefill replica")
-        elif self.decode.kv_pages(tokens) > self.decode.capacity_pages:
+        elif self.decode.replicas and self.decode.kv_pages(tokens) > self.decode.capacity_pages:
             self._reject(job, "sequence larger than the KV memory of a decode replica")
         else:
             self.live[request.id] = job

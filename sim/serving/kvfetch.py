@@ -94,7 +94,7 @@ class Fetch:
                 rate = min(rate, path.cap.rate)
             took = max(took, size / rate if rate else float(1 << 60))
             latency_ps = max(latency_ps, path.latency_ps)
-        return latency_ps + round(took)
+        return self.plan.fetch_start_ps + latency_ps + round(took)
 
     def done_after_ps(self, fetch_ps: int, compute_ps: int) -> int:
         """When a prompt is computed whose blocks take `fetch_ps` to come and whose rest takes `compute_ps`.
@@ -124,7 +124,7 @@ class Fetch:
         match = pool.tree.match(lease.blocks)
         pool.read(match, blocks)
         parts = moves.ways.into_replica(place, seat, blocks - hits)
-        latency_ps = max([path.latency_ps for _, path in parts])
+        latency_ps = self.plan.fetch_start_ps + max([path.latency_ps for _, path in parts])
         yield clock.at(clock.now + latency_ps, FLOW_START + job.request.id)
         delivery = BROKEN if place.node in pool.lost else (yield moves.send(parts, place.node))
         cache.release(lease)

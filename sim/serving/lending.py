@@ -62,6 +62,7 @@ def kv_plan(form: KvPool, cluster: Cluster, shard: Shard, block_tokens: int, eng
         lost=tuple(LostPart(lost.at, lost.node) for lost in form.lost),
         rank_block_bytes=rank_block_bytes,
         layers=shard.model.layers,
+        fetch_start_ps=engine.fetch_start_ps,
         fetch_bytes_per_s=engine.fetch_bytes_per_s,
         save_bytes_per_s=engine.save_bytes_per_s,
     )

@@ -120,13 +120,15 @@ class Meter:
         blocks = max(prefill.capacity_blocks * len(prefill.replicas), 1)
         note("kv_claimed_fraction", claimed / blocks)
         note("kv_cached_fraction", cached / blocks)
+        self._noter("cluster", "cluster")("transfers", self.serving.network.active)
+        if not decode.replicas:
+            return
         note = self._noter("pool", decode.plan.name)
         note("running", sum(replica.running for replica in decode.replicas))
         note("waiting", sum(replica.waiting for replica in decode.replicas))
         note("reserving", sum(replica.reserving for replica in decode.replicas))
         pages = max(decode.capacity_pages * len(decode.replicas), 1)
         note("kv_used_fraction", 1 - sum(replica.free_pages for replica in decode.replicas) / pages)
-        self._noter("cluster", "cluster")("transfers", self.serving.network.active)
 
     def _sample_links(self, every_ps: int) -> None:
         """The mean and largest utilisation of each kind of link in the interval that ends now."""

@@ -48,7 +48,9 @@ class PoolPlan:
     """A pool of equal replicas.
 
     `kv_tokens` is the KV memory of one replica. `max_batch_tokens` bounds a prefill batch, `max_sequences`
-    a decode batch. `collectives` is None where replicas do not leave their NVLink domain.
+    a decode batch.
+    `first_length_ps` is what the first prompt of a length costs extra. `collectives` is None where replicas do
+    not leave their NVLink domain.
     """
 
     name: str
@@ -60,6 +62,7 @@ class PoolPlan:
     max_batch_tokens: int
     max_sequences: int
     collectives: Collectives | None = None
+    first_length_ps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ class KvPlan:
     lost: tuple[LostPart, ...] = ()
     rank_block_bytes: int = 0
     layers: int = 1
+    fetch_start_ps: int = 0
     fetch_bytes_per_s: float | None = None
     save_bytes_per_s: float | None = None
 

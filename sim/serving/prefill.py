@@ -83,6 +83,7 @@ class PrefillReplica:
 
     __slots__ = (
         "_idle",
+        "_lengths",
         "_rank",
         "_started_ps",
         "busy_ps",
@@ -110,6 +111,7 @@ class PrefillReplica:
         self.tokens = 0
         self._rank = TIMER + number
         self._idle: Moment | None = None
+        self._lengths: set[int] | None = set() if pool.plan.first_length_ps else None
         self._started_ps = NOT_YET
         Errand(self.serve())
 
@@ -145,6 +147,8 @@ class PrefillReplica:
                 yield self._idle
                 continue
             duration_ps = prefill_ps(chunks)
+            if self._lengths is not None:
+                duration_ps += self._unseen(chunks)
             self._started_ps = clock.now
             if self.nics is not None:
                 self.nics.begin(self._crossing_bytes(chunks), duration_ps)
@@ -153,7 +157,7 @@ class PrefillReplica:
                 fetched = flows.fetch(batch, self.seat)
                 if fetched is not None:
                     yield fetched
-                    chunks, done_ps = flows.fetched(batch, self.seat, self._started_ps)
+                    chunks, done_ps = flows.fetched(batch, self, self._started_ps, duration_ps)
                 flows.leave(batch, self, done_ps)
             yield clock.at(done_ps, self._rank)
             if self.nics is not None:
@@ -162,6 +166,13 @@ class PrefillReplica:
             self._started_ps = NOT_YET
             for job, (new_tokens, _) in zip(batch, chunks, strict=True):
                 self._finish(job, new_tokens)
+
+    def _unseen(self, chunks: list[tuple[int, int]]) -> int:
+        """What it costs extra that lengths come up which this replica has not computed before."""
+        assert self._lengths is not None
+        unseen = {new for new, _ in chunks} - self._lengths
+        self._lengths |= unseen
+        return len(unseen) * self.pool.plan.first_length_ps
 
     def _crossing_bytes(self, chunks: list[tuple[int, int]]) -> float:
         """What the collectives of a batch send out of each NVLink domain."""

@@ -75,7 +75,9 @@ class PrefillFlows:
         wanted = [job.wanted for job in batch if job.wanted is not None]
         return self.fetching.begin(wanted, seat) if wanted else None
 
-    def fetched(self, batch: Sequence[Job], seat: Seat, began_ps: int) -> tuple[Chunks, int]:
+    def fetched(
+        self, batch: Sequence[Job], replica: PrefillReplica, began_ps: int, compute_ps: int
+    ) -> tuple[Chunks, int]:
         """All that was wanted is there or lost: the chunks as they are now, and when they are computed."""
         now = self.moves.clock.now
         is_broken = False
@@ -85,9 +87,10 @@ class PrefillFlows:
                 job.cached_tokens = job.hbm_tokens
                 job.fetch_spared_ps = 0
             elif job.source is not None:
-                self._credit(job, seat)
+                self._credit(job, replica.seat)
         chunks = [(job.request.input_tokens - job.cached_tokens, job.cached_tokens) for job in batch]
-        compute_ps = self.moves.timing.prefill_ps(chunks)
+        if is_broken:
+            compute_ps = self.moves.timing.prefill_ps(chunks)
         fetch_ps = now - began_ps
         whole_ps = fetch_ps + compute_ps
         if not is_broken:

@@ -35,6 +35,7 @@ class Roofline:
         self._prefill_tokens, self._step_tokens = operators.stacks(placement, rates)
         self._prompts = operators.head(placement, rates)
         self._host_ps = engine.prefill_host_time_ps
+        self._cached_ps = engine.prefill_cached_token_ps
         self._launch_ps = engine.prefill_launch_time_ps * shard.model.layers
         found = [cores(rates, shard, layer, count) for layer, count in groups]
         self._cores = [core for core in found if core is not None]
@@ -53,7 +54,8 @@ class Roofline:
         else:
             attention = sum(core.prefill_ps(chunks) for core in self._cores)
         busy = self._prefill_tokens(tokens) + attention + self._prompts(len(chunks))
-        return self._host_ps + round(busy if busy > self._launch_ps else self._launch_ps)
+        cached = (context - tokens) * self._cached_ps
+        return self._host_ps + cached + round(busy if busy > self._launch_ps else self._launch_ps)
 
     def decode_table(self, max_batch: int) -> DecodeTable:
         """Durations of decode steps of 1 to `max_batch` sequences."""
