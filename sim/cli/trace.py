@@ -5,16 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from sim.base.errors import Advice
+from sim.base.errors import Advice, ConfigError, listed, suggest
 from sim.base.units import show as shown
 from sim.cli.trouble import say
 from sim.report.text import Line, show
 from sim.results.store import json_text
 from sim.results.words import aligned, number, whole
+from sim.workload.errors import TraceError
 from sim.workload.info import LengthStats, ReuseStats, TraceInfo, trace_info
 from sim.workload.library import fetch, find_trace, known_as
+from sim.workload.readers import guess_format, reader
+from sim.workload.source import TraceFile
 from sim.workload.tracerows import ReadRules
 
 COLUMNS: tuple[str, ...] = ("mean", "p50", "p90", "p99", "max")
@@ -22,9 +26,16 @@ COLUMNS: tuple[str, ...] = ("mean", "p50", "p90", "p99", "max")
 
 def describe(wanted: str, format_name: str, block_tokens: int | None, as_json: bool) -> None:
     """Show what is in a trace: on a screen, or as JSON."""
-    known = known_as(find_trace(wanted))
+    path = find_trace(wanted)
+    kind, known = _format_of(path, format_name), known_as(path)
     tokens = block_tokens or (known.block_tokens if known else ReadRules().block_tokens)
-    info = trace_info(wanted, format_name, ReadRules(block_tokens=tokens))
+    try:
+        info = trace_info(wanted, kind, ReadRules(block_tokens=tokens))
+    except TraceError as wrong:
+        if path.is_dir():
+            raise
+        hint = f"{wrong.hint}\n  hint: it was read as {kind}; {_formats()}"
+        raise TraceError(wrong.file, wrong.line, wrong.problem, hint) from None
     doubts = [*_bad_rows(info), *info.advice]
     if as_json:
         sys.stdout.write(json_text({**figures(info), "warnings": [asdict(doubt) for doubt in doubts]}))
@@ -32,6 +43,27 @@ def describe(wanted: str, format_name: str, block_tokens: int | None, as_json: b
     show(list(_screen(info)), sys.stdout)
     for doubt in doubts:
         say(f"! {doubt}")
+
+
+def _format_of(path: Path, named: str) -> str:
+    """The format to read a trace in: as named, or as its first line tells."""
+    if named != "auto":
+        if named not in reader and ":" not in named:
+            near = suggest(named, reader.names())
+            hint = f"did you mean '{near}'? {_formats()}" if near else _formats()
+            raise ConfigError(f"--format {named}", None, None, problem="unknown trace format", hint=hint)
+        return named
+    try:
+        return guess_format(TraceFile(path))
+    except TraceError as unclear:
+        if unclear.line is None:
+            raise
+        raise TraceError(unclear.file, unclear.line, unclear.problem, f"name it: {_formats()}") from None
+
+
+def _formats() -> str:
+    """What `--format` may be."""
+    return f"--format takes {listed(reader.names(), 'or')}"
 
 
 def fetch_trace(name: str) -> None:

@@ -128,6 +128,8 @@ def guess_format(source: TraceFile) -> str:
     if source.path.is_dir() or source.path.suffix == ".parquet":
         return "run"
     first = source.first_line()
+    if not first and not any(source.lines()):
+        raise source.error(None, "the file is empty", "give a file with a request on each line")
     if first.lstrip().startswith("{"):
         return "mooncake"
     names = {_column(name) for name in first.split(",")}

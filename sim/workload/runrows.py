@@ -23,6 +23,10 @@ def rows_of_run(source: TraceFile) -> Iterator[Row | BadRow]:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     path = source.path / "requests.parquet" if source.path.is_dir() else source.path
+    if not path.is_file():
+        raise source.error(
+            None, "a folder, but not of a run", "give a trace file, or the folder of a saved run"
+        )
     try:
         table = pq.ParquetFile(path)
     except (OSError, pa.ArrowInvalid) as failure:

@@ -81,7 +81,7 @@ class TraceRows:
             return self.source.error(None, "no requests in this file", "check that it is a trace")
         first = self.bad_rows[0]
         problem = f"none of {self.seen_rows} rows can be used; here: {first.problem}"
-        return self.source.error(first.line, problem, first.hint)
+        return self.source.error(first.line, problem, first.hint.removesuffix(f", {SKIP_HINT}"))
 
     def _late(self, row: Row, newest_ps: int) -> BadRow:
         late_s = (newest_ps - row.at_ps) / PS_PER_S

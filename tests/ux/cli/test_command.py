@@ -253,6 +253,58 @@ def test_trace_info_takes_blocks_of_another_size(tmp_path):
     )
 
 
+FORMATS = "--format takes azure, burstgpt, csv, mooncake or run\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words", "told"),
+    [
+        (
+            "a.txt",
+            "hello\n",
+            [],
+            f"a.txt:1: cannot tell the format from the first line\n  hint: name it: {FORMATS}",
+        ),
+        (
+            "a.jsonl",
+            '{"at": 1}\n',
+            [],
+            "a.jsonl:1: none of 1 rows can be used; here: no 'timestamp' in this row\n"
+            f"  hint: add 'timestamp'\n  hint: it was read as mooncake; {FORMATS}",
+        ),
+        (
+            "a.csv",
+            "TIMESTAMP,ContextTokens,GeneratedTokens\n",
+            ["--format", "burstgpt"],
+            "a.csv:1: no column for the input tokens\n"
+            "  hint: name it request_tokens; the header has: TIMESTAMP, ContextTokens, GeneratedTokens\n"
+            f"  hint: it was read as burstgpt; {FORMATS}",
+        ),
+        (
+            "a.csv",
+            "",
+            ["--format", "mooncak"],
+            f"--format mooncak: unknown trace format\n  hint: did you mean 'mooncake'? {FORMATS}",
+        ),
+        ("a.csv", "", ["--format", "xml"], f"--format xml: unknown trace format\n  hint: {FORMATS}"),
+        ("a.csv", "", [], "a.csv: the file is empty\n  hint: give a file with a request on each line\n"),
+    ],
+    ids=["unclear", "not what it looks like", "wrong", "misspelt", "unknown", "empty"],
+)
+def test_a_trace_of_another_format_names_the_option_and_the_formats(tmp_path, name, text, words, told):
+    (tmp_path / name).write_text(text)
+    found = command("trace", "info", name, *words, cwd=tmp_path)
+    assert (found.returncode, found.stdout, found.stderr) == (2, "", told)
+
+
+def test_a_folder_that_is_no_run_is_no_trace(tmp_path):
+    found = command("trace", "info", str(tmp_path))
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr == (
+        f"{tmp_path}: a folder, but not of a run\n  hint: give a trace file, or the folder of a saved run\n"
+    )
+
+
 def test_a_reader_that_has_seen_enough_is_no_error():
     found = subprocess.run(
         f"{sys.executable} -m sim schema scenario | head -1",
