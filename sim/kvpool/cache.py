@@ -16,7 +16,7 @@ are certainly not held, and only when eviction gets that far are the held ones l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sim.kvpool.tree import Holding, PrefixTree, Stretch
@@ -28,6 +28,21 @@ class Run(NamedTuple):
     source: Sequence[int]
     start: int
     end: int
+
+
+def joined(runs: Iterable[Run]) -> list[Run]:
+    """Runs that follow one another in one prompt as one, whichever came first and whatever came between."""
+    whole: list[Run] = []
+    before: dict[int, int] = {}  # the block before the start of a run, and which run that is
+    for run in runs:
+        at = before.pop(run.source[run.end - 1], len(whole))
+        if at == len(whole):
+            whole.append(run)
+        else:
+            whole[at] = whole[at]._replace(start=run.start)
+        if run.start:
+            before.setdefault(run.source[run.start - 1], at)
+    return whole
 
 
 class Lease:
@@ -50,10 +65,12 @@ class Lease:
 class Cache:
     """KV blocks of one place: `free`, `claimed` for bytes on their way, and `cached` ones.
 
-    `number` is that of the place in the tree it shares with others. `evicted`, if set, is told what goes.
+    `number` is that of the place in the tree it shares with others. `evicted`, if set, is told what went to
+    make room, blocks of one prompt together, when all is settled here; it may change other caches.
     """
 
     __slots__ = (
+        "_gone",
         "_held",
         "_leases",
         "_order",
@@ -78,6 +95,7 @@ class Cache:
         self._leases: dict[Lease, None] = {}  # the oldest first
         self._held = 0  # at least as many as prompts hold: a block is counted for each lease
         self._touch = 0
+        self._gone: list[Run] = []
         self.evicted: Callable[[Run], None] | None = None
 
     def hits(self, blocks: Sequence[int]) -> int:
@@ -111,6 +129,8 @@ class Cache:
             self._evict(wanted - self.free)
         self.free -= wanted
         self.claimed += wanted
+        if self._gone:
+            self._tell()
         return lease
 
     def publish(self, lease: Lease) -> None:
@@ -128,16 +148,9 @@ class Cache:
             length = stretch.length
             if stretch.start + length <= lease.hits:
                 continue  # held since it was admitted, hence here
-            reach = min(length, len(blocks) - stretch.start)
-            holding = stretch.holders.get(self.number)
-            if holding is None:
-                holding = stretch.holders[self.number] = Holding(stretch, 0, 0)
-                stretch.shortened += 1
-            if holding.held < reach:
-                self.cached += reach - holding.held
-                self.free -= reach - holding.held
-                stretch.shortened -= reach == length
-                holding.held = reach
+            more = self.tree.lengthen(stretch, self.number, min(length, len(blocks) - stretch.start))
+            self.cached += more
+            self.free -= more
         self._touch_first(path, len(blocks))
         self._unclaim(len(blocks) - lease.hits)
         self._held += len(blocks) - lease.length
@@ -159,7 +172,7 @@ class Cache:
         return lease
 
     def lose(self) -> None:
-        """Lose everything that is cached, held or not; what is on its way still arrives."""
+        """Lose everything that is cached, held or not; what is on its way will not be cached either."""
         while self._order.newer.stretch is not None:
             oldest = self._order.newer
             self.tree.shorten(oldest, self.number, oldest.held)
@@ -178,7 +191,7 @@ class Cache:
             self.release(lease)
 
     def abandon(self, lease: Lease) -> None:
-        """The bytes will not come: what was claimed for them is free, what was here stays."""
+        """Instead of `publish` and `release`: the bytes will not come. What was here stays."""
         self._unclaim(len(lease.blocks) - lease.hits)
         self.release(lease)
 
@@ -248,10 +261,16 @@ class Cache:
 
     def _drop(self, holding: Holding, blocks: int) -> None:
         """Take the last `blocks` blocks of a holding away."""
-        gone = _run(holding, blocks)
-        self.tree.shorten(holding, self.number, blocks)
         if self.evicted is not None:
-            self.evicted(gone)
+            self._gone.append(_run(holding, blocks))
+        self.tree.shorten(holding, self.number, blocks)
+
+    def _tell(self) -> None:
+        """Tell what has gone."""
+        gone, self._gone = self._gone, []
+        for run in joined(gone):
+            if self.evicted is not None:
+                self.evicted(run)
 
 
 def _run(holding: Holding, blocks: int) -> Run:

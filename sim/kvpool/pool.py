@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from sim.kvpool.cache import Cache, Run
@@ -54,6 +55,8 @@ class KvPool:
             kind(lent[place.tier][place.node], self.tree, number) for number, place in enumerate(self.places)
         ]
         self.lost: set[int] = set()
+        self._due: list[tuple[int, int]] = []  # for each memory that may have something to expire, since when
+        self._is_due = [False] * len(self.caches)
 
     def cache(self, place: Place) -> Cache | None:
         """The memory at a place; None where nothing is lent, or the node is lost."""
@@ -89,18 +92,23 @@ class KvPool:
 
     def copies(self, match: Match) -> int:
         """On how many places the last matched block lies."""
-        return len(match.path[-1].holders) if match.path else 0
+        return len(match.longest()[1])
 
     def read(self, match: Match, blocks: int) -> None:
         """Count a read of the first blocks of a prompt, so that the most wanted can be told."""
         for stretch in match.path:
-            if stretch.start < blocks:
-                stretch.reads += 1
+            inside = blocks - stretch.start
+            if inside <= 0:
+                return
+            if inside < stretch.length:
+                self.tree.split(stretch, inside)
+            stretch.reads += 1
 
     def touched(self, cache: Cache, now_ps: int) -> None:
         """Note when a memory was touched; only expiry asks."""
         if isinstance(cache, Expiring):
             cache.note(now_ps)
+            self._wait(cache.number, now_ps)
 
     def lose(self, node: int) -> None:
         """Lose a node with everything that it lends; it does not come back."""
@@ -122,15 +130,27 @@ class KvPool:
                 yield name, sum(cache.cached for cache in own), sum(cache.capacity for cache in own)
 
     def hottest(self, most: int) -> list[tuple[int, int, int, int]]:
-        """The stretches read most often: reads, first block, blocks, places that have them."""
+        """The stretches read most often since they came: reads, first block, blocks, places that have all."""
         ranked = sorted(self.tree.stretches(), key=lambda one: (-one.reads, one.source[one.start]))
         return [
-            (one.reads, one.source[one.start], one.length, len(one.holders))
+            (one.reads, one.source[one.start], one.length, len(one.having(one.length)))
             for one in ranked[:most]
             if one.reads
         ]
 
     def _expire(self, before_ps: int) -> None:
-        for cache in self.caches:
-            if isinstance(cache, Expiring):
-                cache.expire(before_ps)
+        """Let all memories expire; only those are looked at that were touched before."""
+        due = self._due
+        while due and due[0][0] < before_ps:
+            number = heappop(due)[1]
+            self._is_due[number] = False
+            cache = self.caches[number]
+            assert isinstance(cache, Expiring)
+            since = cache.expire(before_ps)
+            if since is not None:
+                self._wait(number, since)
+
+    def _wait(self, number: int, since_ps: int) -> None:
+        if not self._is_due[number]:
+            self._is_due[number] = True
+            heappush(self._due, (since_ps, number))

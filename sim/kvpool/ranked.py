@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
-from sim.kvpool.cache import Cache
+from sim.kvpool.cache import Cache, Lease
 from sim.kvpool.tree import Holding, PrefixTree, Stretch
 
 Rank = tuple[int, int, int]
@@ -33,6 +33,22 @@ class LeastOften(Cache):
         self._heap: list[Entry] = []
         self._entries = 0
         tree.when_split[number] = self._split
+
+    def publish(self, lease: Lease) -> None:
+        """The same as elsewhere, but new blocks do not get the count of those that they follow."""
+        if not lease.lost:
+            self._part(lease.blocks)
+        super().publish(lease)
+
+    def _part(self, blocks: Sequence[int]) -> None:
+        """Split the stretch of which a prompt holds the beginning and will hold more."""
+        for stretch in self.tree.match(blocks).path:
+            holding = stretch.holders.get(self.number)
+            if holding is None:
+                return
+            if holding.held < min(stretch.length, len(blocks) - stretch.start):
+                self.tree.split(stretch, holding.held)
+                return
 
     def _rank(self, holding: Holding) -> Rank:
         """The rank of the last block of a holding."""

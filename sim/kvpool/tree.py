@@ -8,12 +8,15 @@ Where a prompt leaves a stretch in its middle, or touches only its beginning, th
 A stretch keeps the prompt that it came from, so the whole way down to it can be told.
 
 A holder of a stretch holds a number of its leading blocks, all of them or (when its tail was evicted)
-fewer, and has them in its own order of touch: a linked list of `Holding`s, the oldest first.
+fewer, and has them in its own order of touch: a linked list of `Holding`s, the oldest first. Somebody holds
+all of it: what everybody has evicted is cut off. Where holders hold different numbers of blocks, they are
+kept in that order, so who holds the first blocks of a prompt is told without looking at all holders.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 
 class Holding:
@@ -44,22 +47,90 @@ class Holding:
 class Stretch:
     """A run of `length` blocks, `start` blocks deep in the prompt `source`, and who holds how much of it.
 
-    `shortened` counts the holders that hold less than all of it, `reads` how often it was read.
+    `ranking` sorts the holders by how many blocks they hold; None as long as each of them holds all. `reads`
+    says how often the stretch was read.
     """
 
-    __slots__ = ("holders", "length", "reads", "shortened", "source", "start")
+    __slots__ = ("holders", "length", "ranking", "reads", "source", "start")
 
     def __init__(self, source: Sequence[int], start: int, length: int) -> None:
         self.source = source
         self.start = start
         self.length = length
         self.holders: dict[int, Holding] = {}
-        self.shortened = 0
+        self.ranking: list[tuple[int, int]] | None = None
         self.reads = 0
+
+    def having(self, blocks: int) -> Collection[int]:
+        """The caches that hold the first `blocks` blocks, as long as the tree does not change."""
+        if self.ranking is None or self.ranking[0][0] >= blocks:
+            return self.holders.keys()
+        return Having(self.holders, self.ranking, blocks)
+
+    def rerank(self, cache: int, before: int, now: int) -> None:
+        """Note that a cache that held `before` blocks holds `now`, which its holding says already."""
+        ranking = self.ranking
+        if ranking is not None:
+            if before:
+                del ranking[bisect_left(ranking, (before, cache))]
+            if now:
+                insort(ranking, (now, cache))
+        elif 0 < now < self.length:
+            self._rank()
+
+    def cut(self) -> None:
+        """Cut off what nobody holds any more."""
+        ranking = self.ranking
+        if ranking is not None:
+            self.length = ranking[-1][0]
+            if ranking[0][0] == self.length:
+                self.ranking = None
+
+    def part(self, at: int) -> Stretch:
+        """Cut the stretch after its first `at` blocks; what follows, which nobody holds yet."""
+        lower = Stretch(self.source, self.start + at, self.length - at)
+        lower.reads = self.reads
+        self.length = at
+        return lower
+
+    def settle(self) -> None:
+        """Rank the holders anew, where they hold different numbers of blocks."""
+        self.ranking = None
+        if any(holding.held < self.length for holding in self.holders.values()):
+            self._rank()
+
+    def _rank(self) -> None:
+        self.ranking = sorted((holding.held, cache) for cache, holding in self.holders.items())
+
+
+class Having(Collection[int]):
+    """The caches that hold the first `blocks` blocks of a stretch, where others hold fewer."""
+
+    __slots__ = ("_blocks", "_first", "_holders", "_ranking")
+
+    def __init__(self, holders: dict[int, Holding], ranking: list[tuple[int, int]], blocks: int) -> None:
+        self._holders = holders
+        self._ranking = ranking
+        self._blocks = blocks
+        self._first = bisect_left(ranking, (blocks,))
+
+    def __len__(self) -> int:
+        return len(self._ranking) - self._first
+
+    def __iter__(self) -> Iterator[int]:
+        for at in range(self._first, len(self._ranking)):
+            yield self._ranking[at][1]
+
+    def __contains__(self, cache: object) -> bool:
+        holding = self._holders.get(cache)  # type: ignore[call-overload]
+        return holding is not None and holding.held >= self._blocks
 
 
 class Match:
-    """The way of a prompt down the tree: the stretches it crosses, and how far it goes into the last one."""
+    """The way of a prompt down the tree: the stretches it crosses, and how far it goes into the last one.
+
+    It is good until the tree changes.
+    """
 
     __slots__ = ("path", "reach")
 
@@ -72,11 +143,7 @@ class Match:
         if not self.path:
             return 0, ()
         last = self.path[-1]
-        if not last.shortened:
-            return last.start + self.reach, last.holders.keys()
-        lengths = {cache: min(holding.held, self.reach) for cache, holding in last.holders.items()}
-        most = max(lengths.values())
-        return last.start + most, tuple(cache for cache, length in lengths.items() if length == most)
+        return last.start + self.reach, last.having(self.reach)
 
     def depth(self, cache: int) -> int:
         """The length in blocks of the prefix that one cache holds."""
@@ -140,43 +207,56 @@ class PrefixTree:
 
         In the order of touch of each holder the second part is the next older of the first.
         """
-        length = stretch.length - at
-        lower = Stretch(stretch.source, stretch.start + at, length)
-        lower.reads = stretch.reads
-        stretch.length = at
-        stretch.shortened = 0
+        lower = stretch.part(at)
         for cache, holding in stretch.holders.items():
             beyond = holding.held - at
             if beyond > 0:
                 below = lower.holders[cache] = Holding(lower, beyond, holding.touch)
                 below.count = holding.count
                 below.insert_before(holding)
-                lower.shortened += beyond < length
                 holding.held = at
                 if self.when_split and cache in self.when_split:
                     self.when_split[cache](holding, below)
-            else:
-                stretch.shortened += beyond < 0
-        if lower.holders:
-            self._by_first[lower.source[lower.start]] = lower
+        if stretch.ranking is not None:
+            stretch.settle()
+            lower.settle()
+        self._by_first[lower.source[lower.start]] = lower
 
     def stretches(self) -> Collection[Stretch]:
         """All stretches, in no order that means anything."""
         return self._by_first.values()
 
+    def lengthen(self, stretch: Stretch, cache: int, held: int) -> int:
+        """Let a cache hold the first `held` blocks of a stretch; by how many that is more than before."""
+        holding = stretch.holders.get(cache)
+        if holding is None:
+            holding = stretch.holders[cache] = Holding(stretch, 0, 0)
+        before = holding.held
+        if held <= before:
+            return 0
+        holding.held = held
+        if stretch.ranking is not None or held < stretch.length:
+            stretch.rerank(cache, before, held)
+        return held - before
+
     def shorten(self, holding: Holding, cache: int, blocks: int) -> None:
-        """Take the last `blocks` blocks of a holding away; nobody's stretches leave the tree."""
+        """Take the last `blocks` blocks of a holding away; what nobody holds leaves the tree."""
         stretch = holding.stretch
         assert stretch is not None
-        if holding.held == stretch.length:
-            stretch.shortened += 1
-        holding.held -= blocks
-        if not holding.held:
-            stretch.shortened -= 1
+        before = holding.held
+        holding.held = held = before - blocks
+        holders = stretch.holders
+        if not held:
             holding.unlink()
-            del stretch.holders[cache]
-            if not stretch.holders:
+            del holders[cache]
+            if not holders:
                 del self._by_first[stretch.source[stretch.start]]
+        elif len(holders) == 1:
+            stretch.length = held
+            return
+        if stretch.ranking is not None or held:
+            stretch.rerank(cache, before, held)
+            stretch.cut()
 
 
 def _common(own: Sequence[int], blocks: Sequence[int]) -> int:
