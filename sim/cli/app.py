@@ -147,7 +147,7 @@ def diff(
 
 @app.command()
 def schema(
-    form: Annotated[str, typer.Argument(metavar="FORM", help="scenario or topology.")],
+    form: Annotated[str, typer.Argument(metavar="FORM", help="scenario, topology or device.")],
     debug: Debug = False,
 ) -> None:
     """Write a JSON schema, for completion in an editor."""

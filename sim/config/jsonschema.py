@@ -9,14 +9,15 @@ from __future__ import annotations
 import copy
 from typing import Any, Literal
 
+from sim.config.device import Device
 from sim.config.form import NamedForm, RootForm
 from sim.config.scenario import Scenario
 from sim.config.topology import Topology
 
 Json = dict[str, Any]
-Kind = Literal["scenario", "topology"]
+Kind = Literal["scenario", "topology", "device"]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-FORMS: dict[str, type[RootForm]] = {"scenario": Scenario, "topology": Topology}
+FORMS: dict[str, type[RootForm]] = {"scenario": Scenario, "topology": Topology, "device": Device}
 PATCH = "Patch"
 DOTTED = r"\."
 EXTENDS = {"type": "string", "description": "the file that this one is a patch of, relative to this one"}

@@ -136,8 +136,8 @@ class DecodeSteps:
 
 
 def _line(points: Sequence[Point], roof: DecodeTable, batch: int) -> Point:
-    """The line of a batch; where there is one point only, with the roof's share of what grows."""
-    if len(points) > 1:
+    """The line of a batch; where there is one context only, with the roof's share of what grows."""
+    if points[0][0] < points[-1][0]:
         return line(points)
     tokens, time = points[0]
     factor = time / (roof.base_ps[batch] + roof.per_token_ps[batch] * tokens)

@@ -32,19 +32,21 @@ class Measured:
 
     def __init__(self, source: str, steps: Steps, placement: Placement, roof: Roof) -> None:
         engine = placement.engine
+        bare = replace(engine, prefill_cached_token_ps=0)
         if steps.clock == "gpu":
             self._decode_host_ps = engine.decode_host_time_ps
             self._prefill_host_ps = engine.prefill_host_time_ps
             self._launch_ps = engine.prefill_launch_time_ps * placement.shard.model.layers
-            bare = replace(engine, decode_host_time_ps=0, prefill_host_time_ps=0, prefill_launch_time_ps=0)
-            placement = replace(placement, engine=bare)
+            bare = replace(bare, decode_host_time_ps=0, prefill_host_time_ps=0, prefill_launch_time_ps=0)
         else:
             self._decode_host_ps = self._prefill_host_ps = self._launch_ps = 0
-        roofline = roof(placement)
+        roofline = roof(replace(placement, engine=bare))
         self.steps = steps
         self._padded = engine.padded_batch
         self._decode = DecodeSteps(steps.decode, roofline.decode_table, steps.ragged)
         self._prefill = PrefillSteps(steps.prefill, roofline.prefill_ps)
+        is_told = steps.clock == "wall" and bool(self._prefill.prefixes.cached)
+        self._cached_ps = 0 if is_told else engine.prefill_cached_token_ps
         limits = Limits(
             batch=self._decode.batches[-1],
             context=self._decode.longest_context,
@@ -74,7 +76,8 @@ class Measured:
         if not self._prefill.covers(chunks):
             self.beyond.prefills.outside += 1
         busy = self._prefill.prefill_ps(chunks)
-        return self._prefill_host_ps + max(1, round(max(busy, self._launch_ps)))
+        host_ps = self._prefill_host_ps + self._cached_ps * sum(cached for _, cached in chunks)
+        return host_ps + max(1, round(max(busy, self._launch_ps)))
 
     def decode_table(self, max_batch: int) -> DecodeTable:
         """Durations of decode steps of 1 to `max_batch` sequences."""

@@ -15,7 +15,7 @@ from sim.base.errors import ConfigError
 from sim.checks import check_topology
 from sim.cli.schema import schema_text
 
-KINDS = ("scenario", "topology")
+KINDS = ("scenario", "topology", "device")
 SCENARIOS = sorted((ROOT / "scenarios").glob("**/*.yaml"))
 TOPOLOGIES = sorted((ROOT / "topologies").glob("**/*.yaml"))
 VARIANTS = [

@@ -9,7 +9,7 @@ import yaml
 
 from sim.config.jsonschema import Kind, schema
 
-KINDS: tuple[Kind, ...] = ("scenario", "topology")
+KINDS: tuple[Kind, ...] = ("scenario", "topology", "device")
 
 
 def problems(text: str, kind: Kind = "scenario") -> list[str]:

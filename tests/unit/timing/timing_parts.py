@@ -53,7 +53,10 @@ ENGINE = Engine(
     decode_item_time_ps=0,
     decode_stream_bytes_per_s=None,
     graph_batches=(),
+    first_length_time_ps=0,
+    prefill_cached_token_ps=0,
     is_layerwise=False,
+    fetch_start_ps=0,
     fetch_bytes_per_s=None,
     save_bytes_per_s=None,
 )
