@@ -22,6 +22,8 @@ Piece = tuple[str, str]
 Line = list[Piece]
 WIDTH = 80
 SHOWN_LINKS = 3
+LITTLE = 0.01
+"""Less waiting than this part of the slowest handoffs is not worth a cause."""
 _MARK_STYLES: dict[bool | None, str] = {True: "bold green", False: "bold red", None: "yellow"}
 
 
@@ -112,20 +114,24 @@ def _links(figures: Figures) -> Iterator[Line]:
 
 
 def _handoffs(transfers: dict[str, Any]) -> Iterator[Line]:
-    """What handoffs took, what sharing cost them, and which links held the slowest back."""
+    """What handoffs took, how much of it they waited for links that others used, and for which."""
     if not transfers["requests"]:
         return
     mean, waited = (words.seconds(transfers[name]) for name in ("mean_s", "waited_mean_s"))
-    yield [(f"  {'handoffs':<10} {mean} mean, {waited} of it for sharing links", "")]
+    yield [(f"  {'handoffs':<10} {mean} mean, of which {waited} waiting for links that others used", "")]
     slowest = transfers["slowest"]
+    p99, beyond = words.seconds(transfers["p99_s"]), words.seconds(slowest["mean_s"])
     kind, link = slowest["kinds"][0], slowest["links"][0]
-    p99, shared = words.seconds(transfers["p99_s"]), words.seconds(slowest["waited_mean_s"])
-    cost = f"{p99} p99, where sharing took {shared}"
-    share = f"held back {words.percent(kind['fraction'])} of these by {words.link_kind(kind['kind'])}"
-    most = f"most often by {link['name']} ({words.percent(link['fraction'])})"
-    yield from (
-        [(f"  {'':<10} {text}", style)] for text, style in ((cost, ""), (share, "dim"), (most, "dim"))
-    )
+    if slowest["waited_mean_s"] > LITTLE * slowest["mean_s"]:
+        part = f"of which {words.seconds(slowest['waited_mean_s'])} waiting"
+        kinds, most = words.percent(kind["waited_fraction"]), words.percent(link["waited_fraction"])
+        why = f"{kinds} of that for {words.link_kind(kind['kind'])}; most for {link['name']}, {most}"
+    else:
+        kind = max(slowest["kinds"], key=lambda one: one["fraction"])
+        part = "hardly any of it waiting"
+        why = f"as fast as {words.link_kind(kind['kind'])} for {words.percent(kind['fraction'])} of them"
+    yield [(f"  {'':<10} {p99} p99; beyond it {beyond} mean, {part}", "")]
+    yield [(f"  {'':<10} {why}", "dim")]
 
 
 def _doubts(doubts: Iterable[Advice]) -> Iterator[Line]:

@@ -1,14 +1,16 @@
 """What links did in a run: the busiest, each kind over time, and which held the handoffs back.
 
 Model: a handoff waits for the links that it shares; what it waited is its duration less what it would have
-taken with all its links to itself, and it is counted for the link that cost it most. The slowest are the
-measured requests whose handoff took at least as long as its 99th percentile, latency included.
+taken with all its links to itself, and all of it is counted for the link that cost it most (for the narrowest
+where it waited for none). The slowest are the measured requests whose handoff took at least as long as its
+99th percentile, latency included.
 Ignores: what a handoff waits for before its first byte, which is the phase `reserve`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -76,24 +78,34 @@ def waits_of(measured: Measured, links: Sequence[LinkUse]) -> dict[str, Any]:
 
 
 def _held_back(slowest: pd.DataFrame, links: dict[int, LinkUse]) -> dict[str, Any]:
-    """The slowest handoffs, by the link and by the kind of link that cost them most."""
-    numbers, counts = np.unique(slowest["transfer_link"].to_numpy(), return_counts=True)
-    by_link = [
-        (links[number], count) for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)
-    ]
-    kinds: dict[str, int] = {}
-    for link, count in by_link:
-        kinds[link.kind] = kinds.get(link.kind, 0) + count
-    by_link.sort(key=lambda one: (-one[1], one[0].id))
+    """The slowest handoffs: how long, and which part of them and of their waiting each link accounts for."""
+    waits: dict[int, list[float]] = {}
+    for link, wait_s in zip(
+        slowest["transfer_link"].tolist(), slowest["transfer_waited_s"].tolist(), strict=True
+    ):
+        waits.setdefault(link, []).append(wait_s)
+    kinds: dict[str, list[float]] = {}
+    for link, waited in waits.items():
+        kinds.setdefault(links[link].kind, []).extend(waited)
+    total_s = fsum(slowest["transfer_waited_s"])
+
+    def parts(waited: list[float]) -> dict[str, float]:
+        return {
+            "fraction": len(waited) / len(slowest),
+            "waited_fraction": fsum(waited) / total_s if total_s else 0.0,
+        }
+
+    by_kind = [{"kind": kind, **parts(waited)} for kind, waited in kinds.items()]
+    by_link = [{"id": link, "name": links[link].name, **parts(waits[link])} for link in sorted(waits)]
     return {
         "requests": len(slowest),
-        "waited_mean_s": finite(float(slowest["transfer_waited_s"].mean())),
-        "kinds": [
-            {"kind": kind, "fraction": count / len(slowest)}
-            for kind, count in sorted(kinds.items(), key=lambda one: -one[1])
-        ],
-        "links": [
-            {"id": link.id, "name": link.name, "fraction": count / len(slowest)}
-            for link, count in by_link[:BUSIEST_LINKS]
-        ],
+        "mean_s": finite(float(slowest["phase_transfer_s"].mean())),
+        "waited_mean_s": total_s / len(slowest),
+        "kinds": sorted(by_kind, key=_by_blame),
+        "links": sorted(by_link, key=_by_blame)[:BUSIEST_LINKS],
     }
+
+
+def _by_blame(entry: dict[str, Any]) -> tuple[float, float]:
+    """Who cost most comes first; where nobody waited, who was the narrowest most often."""
+    return -entry["waited_fraction"], -entry["fraction"]

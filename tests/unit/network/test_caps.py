@@ -226,7 +226,9 @@ def test_a_run_says_that_queue_pairs_held_its_handoffs_back(tmp_path):
     """At a fifth of what NICs carry nobody waits for a link: the cap is what holds all of them back."""
     topology = changed(SMALL, routing("{queue_pair_rate: 10 GB/s}"))
     run = played(tmp_path, topology=topology)
-    assert run.figures["transfers"]["slowest"]["kinds"] == [{"kind": "queue_pair", "fraction": 1.0}]
+    assert run.figures["transfers"]["slowest"]["kinds"] == [
+        {"kind": "queue_pair", "fraction": 1.0, "waited_fraction": 0.0}
+    ]
     assert run.figures["transfers"]["slowest"]["links"][0]["name"] == "queue pair of a flow"
     assert "queue_pair" not in {link["kind"] for link in run.figures["links"]}
     assert "queue_pair" not in set(run.samples["name"])

@@ -56,8 +56,10 @@ def request_columns(n: int, seed: int = 7, window_s: float = 60.0) -> dict[str, 
         "status": np.zeros(n),
         **{f"phase_{name}_ps": value for name, value in phases.items()},
     }
-    columns["cached_tokens"] = columns["input_tokens"] // 3
-    return {name: np.ascontiguousarray(columns[name], dtype=np.int64) for name in REQUEST_COLUMNS}
+    columns["cached_tokens"] = columns["hbm_tokens"] = columns["input_tokens"] // 3
+    columns["fetch_link"] = np.full(n, -1)
+    nothing = np.zeros(n)
+    return {name: np.array(columns.get(name, nothing), dtype=np.int64) for name in REQUEST_COLUMNS}
 
 
 def segment_columns(n: int, seed: int = 8) -> dict[str, Any]:

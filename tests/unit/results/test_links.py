@@ -34,10 +34,35 @@ def test_the_slowest_handoffs_are_told_by_the_link_that_cost_them_most(run):
     assert transfers["waited_mean_s"] == pytest.approx(frame["transfer_waited_s"].mean())
     slow = frame[frame["phase_transfer_s"] >= np.quantile(frame["phase_transfer_s"], 0.99)]
     assert transfers["slowest"]["requests"] == len(slow)
+    assert transfers["slowest"]["mean_s"] == pytest.approx(slow["phase_transfer_s"].mean())
+    links = transfers["slowest"]["links"]
     expected = slow["transfer_link"].value_counts()
-    found = {link["id"]: link["fraction"] for link in transfers["slowest"]["links"]}
+    found = {link["id"]: link["fraction"] for link in links}
     assert found == pytest.approx({int(i): n / len(slow) for i, n in expected.items()})
-    assert transfers["slowest"]["kinds"] == [{"kind": "leaf_up", "fraction": 1.0}]
+    waits = slow.groupby("transfer_link")["transfer_waited_s"].sum() / slow["transfer_waited_s"].sum()
+    assert {link["id"]: link["waited_fraction"] for link in links} == pytest.approx(waits.to_dict())
+    assert [link["waited_fraction"] for link in links] == pytest.approx(sorted(waits, reverse=True))
+    (kind,) = transfers["slowest"]["kinds"]
+    assert kind == {"kind": "leaf_up", "fraction": 1.0, "waited_fraction": pytest.approx(1.0)}
+
+
+def test_long_prompts_that_waited_for_nobody_do_not_blame_their_link():
+    """Of 200 handoffs two take longest: one alone on a NIC, one that mostly waited for a leaf."""
+    columns = parts.request_columns(200)
+    columns["phase_transfer_ps"][:] = S // 100
+    columns["transfer_waited_ps"][:] = 0
+    columns["transfer_link"][:] = 9
+    columns["phase_transfer_ps"][-2:] = S
+    columns["transfer_link"][-1], columns["transfer_waited_ps"][-1] = 3, S * 9 // 10
+    sink = parts.MemorySink()
+    sink.requests(columns, [[] for _ in range(200)])
+    nic = LinkUse(9, "node 4 NIC tx", "nic_tx", 1e9, 5e9, 0.5, 0.0)
+    outcome = parts.outcome(links=(*parts.outcome().links, nic))
+    figures = Run.from_sink(sink, outcome, parts.scenario()).figures
+    assert figures["transfers"]["slowest"]["kinds"] == [
+        {"kind": "leaf_up", "fraction": 0.5, "waited_fraction": 1.0},
+        {"kind": "nic_tx", "fraction": 0.5, "waited_fraction": 0.0},
+    ]
 
 
 def test_links_are_a_table_of_the_run(run, tmp_path):
