@@ -26,7 +26,7 @@ from sim.network.flow import Draw, Flow, Transfer, pooled
 from sim.network.maxmin import Link, MaxMin
 from sim.network.parts import Part, Pooled
 from sim.network.path import Path
-from sim.network.waiting import Delivery, delivery, rates_alone
+from sim.network.waiting import Delivery, delivery, rate_alone, rates_alone
 from sim.tables.schema import NOT_YET, PS_PER_S
 
 
@@ -74,6 +74,9 @@ class FlowNetwork:
         """
         if len(parts) > 1:
             return self.send_whole(parts)
+        size, way = parts[0]
+        if isinstance(way, Path) and way.cap is None and not self._changed:
+            return self._start(size, way, rate_alone(way.links), None)
         return self._start_parts(parts, None)
 
     def send_whole(self, parts: Sequence[Part]) -> Transfer:

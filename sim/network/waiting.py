@@ -32,6 +32,15 @@ class Delivery(NamedTuple):
     is_broken: bool = False
 
 
+def rate_alone(links: tuple[Link, ...]) -> float:
+    """The rate of a flow that has its links to itself; one that it crosses twice gives it half."""
+    if len(links) == 2:
+        one, other = links
+        if one is not other:
+            return one.nominal if one.nominal < other.nominal else other.nominal
+    return min([link.nominal / links.count(link) for link in links])
+
+
 def rates_alone(parts: Sequence[Part]) -> list[float]:
     """The rates of some parts that start together and have all their links to themselves.
 
@@ -39,9 +48,7 @@ def rates_alone(parts: Sequence[Part]) -> list[float]:
     place may not be able to fill all of them.
     """
     if len(parts) == 1 and isinstance(parts[0][1], Path):
-        links = parts[0][1].links
-        if len(set(links)) == len(links):
-            return [min([link.nominal for link in links])]
+        return [rate_alone(parts[0][1].links)]
     flows: list[tuple[float, Path]] = []
     for size, way in parts:
         if isinstance(way, Path):

@@ -87,7 +87,7 @@ class Handoff:
         if clock.now < computed_ps:
             job.streamed_ps = clock.now
             parts, links = capped(parts, computed_ps - clock.now, self.layers, self.production)
-            job.capped.extend(links)
+            job.capped = (*job.capped, *links)
         sent = self.network.send(parts)
         job.transfer_link, job.transfer_waited_ps, _ = yield sent
         job.kv_arrived_ps = clock.now

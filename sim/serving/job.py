@@ -30,90 +30,50 @@ class Job:
     prompt had been seen before. `exposed_ps` is what its batch waited for cached KV, `fetch_hidden_ps` what
     came meanwhile. `users` of its blocks are not done yet: the handoff, and whoever saves them; `capped`
     links hold back what leaves before the prompt is computed, once it `is_leaving`.
+    What a job starts with is of the class: few of its values ever change for most.
     """
 
-    __slots__ = (
-        "blocks",
-        "cached_tokens",
-        "capped",
-        "computed_ps",
-        "decode_replica",
-        "decoding_ps",
-        "dram_tokens",
-        "estimate_tokens",
-        "exposed_ps",
-        "fetch_hidden_ps",
-        "fetch_link",
-        "fetch_spared_ps",
-        "fetch_waited_ps",
-        "finished_ps",
-        "first_token_ps",
-        "hbm_tokens",
-        "is_leaving",
-        "keeps_copy",
-        "known_blocks",
-        "kv_arrived_ps",
-        "kv_blocks",
-        "kv_pages",
-        "lease",
-        "measured",
-        "nvme_tokens",
-        "prefill_ps",
-        "prefill_replica",
-        "remote_tokens",
-        "request",
-        "reserved_ps",
-        "routed_ps",
-        "second_token_ps",
-        "source",
-        "status",
-        "streamed_ps",
-        "transfer_link",
-        "transfer_waited_ps",
-        "users",
-        "wanted",
-    )
+    status: int = UNFINISHED
+    cached_tokens: int = 0
+    lease: Lease | None = None
+    estimate_tokens: int = 0
+    kv_pages: int = 0
+    prefill_replica: int = NOT_YET
+    decode_replica: int = NOT_YET
+    routed_ps: int = NOT_YET
+    prefill_ps: int = NOT_YET
+    computed_ps: int = NOT_YET
+    first_token_ps: int = NOT_YET
+    second_token_ps: int = NOT_YET
+    reserved_ps: int = NOT_YET
+    kv_arrived_ps: int = NOT_YET
+    transfer_link: int = NOT_YET
+    transfer_waited_ps: int = NOT_YET
+    streamed_ps: int = NOT_YET
+    users: int = 1
+    is_leaving: bool = False
+    wanted: Wanted | None = None
+    capped: Sequence[Link] = ()
+    source: Place | None = None
+    keeps_copy: bool = False
+    known_blocks: int = 0
+    hbm_tokens: int = 0
+    dram_tokens: int = 0
+    nvme_tokens: int = 0
+    remote_tokens: int = 0
+    exposed_ps: int = 0
+    fetch_link: int = NOT_YET
+    fetch_waited_ps: int = NOT_YET
+    fetch_hidden_ps: int = 0
+    fetch_spared_ps: int = 0
+    decoding_ps: int = NOT_YET
+    finished_ps: int = NOT_YET
 
     def __init__(self, request: Request, blocks: Sequence[int], kv_blocks: int, measured: bool) -> None:
         self.request = request
         self.blocks = blocks
         self.kv_blocks = kv_blocks
         self.measured = measured
-        self.status = UNFINISHED
-        self.cached_tokens = 0
-        self.lease: Lease | None = None
-        self.estimate_tokens = 0
-        self.kv_pages = 0
-        self.prefill_replica = NOT_YET
-        self.decode_replica = NOT_YET
-        self.routed_ps = NOT_YET
-        self.prefill_ps = NOT_YET
-        self.computed_ps = NOT_YET
-        self.first_token_ps = NOT_YET
-        self.second_token_ps = NOT_YET
-        self.reserved_ps = NOT_YET
-        self.kv_arrived_ps = NOT_YET
-        self.transfer_link = NOT_YET
-        self.transfer_waited_ps = NOT_YET
-        self.streamed_ps = NOT_YET
-        self.users = 1
-        self.is_leaving = False
-        self.wanted: Wanted | None = None
-        self.capped: list[Link] = []
-        self.source: Place | None = None
-        self.keeps_copy = False
-        self.known_blocks = 0
-        self.hbm_tokens = 0
-        self.dram_tokens = 0
-        self.nvme_tokens = 0
-        self.remote_tokens = 0
-        self.exposed_ps = 0
-        self.fetch_link = NOT_YET
-        self.fetch_waited_ps = NOT_YET
-        self.fetch_hidden_ps = 0
-        self.fetch_spared_ps = 0
-        self.decoding_ps = NOT_YET
-        self.finished_ps = NOT_YET
 
     def row(self, now_ps: int) -> tuple[int, ...]:
         """Give the row of tables.REQUEST_COLUMNS; phases of an unfinished request end now."""

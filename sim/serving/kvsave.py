@@ -69,7 +69,7 @@ class Save:
                 if clock.now < until_ps:
                     lasts_ps = until_ps - clock.now
                     held, links = capped(parts, lasts_ps, self.plan.layers, self.production)
-                    job.capped.extend(links)
+                    job.capped = (*job.capped, *links)
                     yield from self._write(place, cache, lease, held)
                 else:
                     yield from self._write(place, cache, lease, parts)

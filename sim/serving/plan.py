@@ -49,8 +49,8 @@ class PoolPlan:
 
     `kv_tokens` is the KV memory of one replica. `max_batch_tokens` bounds a prefill batch, `max_sequences`
     a decode batch.
-    `first_length_ps` is what the first prompt of a length costs extra. `collectives` is None where replicas do
-    not leave their NVLink domain.
+    `first_length_ps` is what the first prompt of a length costs extra. `collectives` is None where replicas
+    do not leave their NVLink domain.
     """
 
     name: str

@@ -132,7 +132,7 @@ class PrefillFlows:
         if job.is_leaving:
             for link in job.capped:
                 self.moves.network.lift(link)
-            job.capped.clear()
+            job.capped = ()
             return
         replica = self.pool.replicas[job.prefill_replica]
         if job.blocks:
