@@ -69,7 +69,7 @@ class Beyond:
             yield Advice(
                 f"{self.prefills} prefills lie outside the measured table {self.source} "
                 f"(to {most.new:,} new and {most.cached:,} cached tokens): {CARRIES_ON}",
-                "measure with `sim calibrate` what is missing, or compare with timing.kind=roofline",
+                "measure with `sim calibrate` what is missing, or compare with --set timing=null",
             )
         if self.steps.outside:
             yield Advice(
@@ -81,5 +81,5 @@ class Beyond:
             yield Advice(
                 f"{self.sequences} sequences grew longer than any of the measured table {self.source} "
                 f"(to {self.sequences.largest:,} tokens, it has {most.context:,}): {CARRIES_ON}",
-                "measure longer contexts with `sim calibrate`, or compare with timing.kind=roofline",
+                "measure longer contexts with `sim calibrate`, or compare with --set timing=null",
             )
