@@ -119,6 +119,7 @@ class Simulation:
             interrupted=interrupted,
             skipped_rows=getattr(self.workload, "skipped_rows", 0),
             doubts=self._doubts(),
+            kv_pool=meter.kv_pool_use(),
         )
 
     def _doubts(self) -> tuple[Advice, ...]:

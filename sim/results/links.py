@@ -73,34 +73,41 @@ def waits_of(measured: Measured, links: Sequence[LinkUse]) -> dict[str, Any]:
         "mean_s": finite(float(took_s.mean())),
         "waited_mean_s": finite(float(sent["transfer_waited_s"].mean())),
         "p99_s": limit_s,
-        "slowest": _held_back(sent[took_s >= limit_s], {link.id: link for link in links}),
+        "slowest": _held_back(sent[took_s >= limit_s], links),
     }
 
 
-def _held_back(slowest: pd.DataFrame, links: dict[int, LinkUse]) -> dict[str, Any]:
-    """The slowest handoffs: how long, and which part of them and of their waiting each link accounts for."""
+def _held_back(slowest: pd.DataFrame, links: Sequence[LinkUse]) -> dict[str, Any]:
+    """The slowest handoffs: how long they took and waited, and for which links."""
+    return {
+        "requests": len(slowest),
+        "mean_s": finite(float(slowest["phase_transfer_s"].mean())),
+        "waited_mean_s": fsum(slowest["transfer_waited_s"]) / len(slowest),
+        **blamed(slowest, links, "transfer"),
+    }
+
+
+def blamed(requests: pd.DataFrame, links: Sequence[LinkUse], what: str) -> dict[str, Any]:
+    """Which part of some transfers (or fetches: `what`) and of their waiting each link accounts for."""
+    known = {link.id: link for link in links}
     waits: dict[int, list[float]] = {}
-    for link, wait_s in zip(
-        slowest["transfer_link"].tolist(), slowest["transfer_waited_s"].tolist(), strict=True
-    ):
+    waited_s = requests[f"{what}_waited_s"]
+    for link, wait_s in zip(requests[f"{what}_link"].tolist(), waited_s.tolist(), strict=True):
         waits.setdefault(link, []).append(wait_s)
     kinds: dict[str, list[float]] = {}
     for link, waited in waits.items():
-        kinds.setdefault(links[link].kind, []).extend(waited)
-    total_s = fsum(slowest["transfer_waited_s"])
+        kinds.setdefault(known[link].kind, []).extend(waited)
+    total_s = fsum(waited_s)
 
     def parts(waited: list[float]) -> dict[str, float]:
         return {
-            "fraction": len(waited) / len(slowest),
+            "fraction": len(waited) / len(requests),
             "waited_fraction": fsum(waited) / total_s if total_s else 0.0,
         }
 
     by_kind = [{"kind": kind, **parts(waited)} for kind, waited in kinds.items()]
-    by_link = [{"id": link, "name": links[link].name, **parts(waits[link])} for link in sorted(waits)]
+    by_link = [{"id": link, "name": known[link].name, **parts(waits[link])} for link in sorted(waits)]
     return {
-        "requests": len(slowest),
-        "mean_s": finite(float(slowest["phase_transfer_s"].mean())),
-        "waited_mean_s": total_s / len(slowest),
         "kinds": sorted(by_kind, key=_by_blame),
         "links": sorted(by_link, key=_by_blame)[:BUSIEST_LINKS],
     }

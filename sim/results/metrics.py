@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from sim.config.slo import SloLimit
+from sim.results.kvpool import kv_pool_figures
 from sim.results.links import busiest, waits_of
 from sim.results.measured import Measured
 from sim.results.ratios import finite, ratio
@@ -47,6 +48,7 @@ def figures_of(measured: Measured, outcome: Outcome, limits: Sequence[SloLimit])
         "pools": _pools(outcome.replicas, window_ps),
         "links": busiest(outcome.links, window_s),
         "transfers": waits_of(measured, outcome.links),
+        "kv_pool": kv_pool_figures(measured, outcome),
         "rejected_reasons": dict(outcome.rejected_reasons),
         "skipped_rows": outcome.skipped_rows,
         "gpus": outcome.gpus,

@@ -18,6 +18,7 @@ from sim.base.errors import Advice
 from sim.config.scenario import Scenario
 from sim.results import words
 from sim.results.advice import advice_on
+from sim.results.kvpool import tiers_over_time
 from sim.results.links import kinds_over_time
 from sim.results.measured import COLUMNS, measure
 from sim.results.metrics import Figures, figures_of
@@ -57,6 +58,7 @@ class Run:
             "digest": digest,
             **figures_of(measured, outcome, scenario.slo),
             "link_kinds": kinds_over_time(tables.read("samples")),
+            "kv_pool_over_time": tiers_over_time(tables.read("samples")),
             "warnings": [asdict(advice) for advice in advice_on(measured, outcome, scenario)],
         }
         return cls(figures, tables, scenario, outcome)

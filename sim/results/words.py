@@ -32,8 +32,11 @@ LINK_KINDS: dict[str, str] = {
     "dram": "host memory",
     "dram_rdma": "RDMA of host memory",
     "nvme": "NVMe",
+    "nvme_write": "NVMe, writes",
 }
 """What kinds of link are called on screens; kinds that are not here are shown as they are."""
+TIERS: dict[str, str] = {"hbm": "HBM", "dram": "DRAM", "nvme": "NVMe"}
+"""What tiers of memory are called on screens."""
 _SECONDS_FROM = {"e2e": 1.0}
 """From which mean on a latency is shown in seconds; ten seconds where nothing is said."""
 
@@ -154,7 +157,7 @@ def percent(fraction: float | None) -> str:
     """A share in percent, with as many digits as it takes not to say 100 or 0 where it is not."""
     if fraction is None:
         return NOTHING
-    value = 100 * fraction
+    value = round(100 * fraction, 9)
     texts = (f"{value:.{digits}f}" for digits in range(6))
     return (
         next((text for text in texts if float(text) not in (0, 100) or value in (0, 100)), repr(value)) + " %"
@@ -180,6 +183,14 @@ def spark(fractions: Sequence[float]) -> str:
     """Fractions over time as a row of bars, of full height at one."""
     top = len(BARS) - 1
     return "".join(BARS[min(max(-int(-fraction * top // 1), 0), top)] for fraction in fractions)
+
+
+def size(size_bytes: float) -> str:
+    """An amount of bytes with the unit that fits."""
+    for unit, scale in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size_bytes >= scale:
+            return f"{number(size_bytes / scale)} {unit}"
+    return f"{whole(round(size_bytes))} bytes"
 
 
 def count_short(value: float | None) -> str:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from simpy import Event
 
 from sim.clock import FLOW_START, Errand
-from sim.kvpool.pool import TIERS, Place
+from sim.kvpool.pool import Place
 from sim.kvpool.tree import Match
 from sim.network.flow import Transfer
 from sim.network.waiting import Delivery
@@ -133,7 +133,7 @@ class Fetch:
             moves.counts["broken"] += 1
             job.source = None
         else:
-            moves.read_bytes[TIERS[place.tier]] += sum([size for size, _ in parts])
+            moves.has_read(place, parts)
             job.source = place
             job.keeps_copy = self._keeps_copy(place, match, delivery, seat)
         everything.flows -= 1

@@ -12,11 +12,12 @@ from collections.abc import Generator, Sequence
 from simpy import Event
 
 from sim.clock import FLOW_START, Clock, Errand
-from sim.kvpool.pool import KvPool
+from sim.kvpool.pool import TIERS, KvPool, Place
 from sim.network.fabric import Fabric
 from sim.network.flow import Transfer
 from sim.network.flows import FlowNetwork
 from sim.network.parts import Part
+from sim.network.path import Path
 from sim.serving.kvways import KvWays
 from sim.serving.plan import KvPlan, LostPart, PoolPlan
 
@@ -24,9 +25,9 @@ from sim.serving.plan import KvPlan, LostPart, PoolPlan
 class KvMoves:
     """What fetching and saving share: the pool, the ways to it, and its books.
 
-    `read_bytes` and `written_bytes` count by tier; `counts` writes that found no room (`skipped`), copies
-    made for others (`replicated`, `rebalanced`), moves broken off (`broken`), fetches not worth while
-    (`recomputed`).
+    `read_bytes` and `written_bytes` count by tier, `read_over` and `written_over` by kind of link; `counts`
+    writes that found no room (`skipped`), copies made for others (`replicated`, `rebalanced`), moves broken
+    off (`broken`), fetches not worth while (`recomputed`).
     """
 
     def __init__(self, clock: Clock, plan: KvPlan, pool: PoolPlan, fabric: Fabric, net: FlowNetwork) -> None:
@@ -39,6 +40,8 @@ class KvMoves:
         self.ways = KvWays(plan, pool.gpus_per_replica, fabric)
         self.read_bytes: Counter[str] = Counter()
         self.written_bytes: Counter[str] = Counter()
+        self.read_over: Counter[str] = Counter()
+        self.written_over: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self._moving: dict[Transfer, int] = {}
         for lost in plan.lost:
@@ -50,6 +53,23 @@ class KvMoves:
         self._moving[transfer] = node
         transfer.callbacks.append(self._moved)
         return transfer
+
+    def has_read(self, place: Place, parts: Sequence[Part]) -> None:
+        """Book a fetch from a place that has come."""
+        self.read_bytes[TIERS[place.tier]] += self._cross(parts, self.read_over)
+
+    def has_written(self, place: Place, parts: Sequence[Part]) -> None:
+        """Book a write to a place that is there."""
+        self.written_bytes[TIERS[place.tier]] += self._cross(parts, self.written_over)
+
+    def _cross(self, parts: Sequence[Part], over: Counter[str]) -> int:
+        """Count the bytes of parts at each link that they cross; queue pairs of a part cross equal kinds."""
+        described, total = self.fabric.described, 0
+        for size, way in parts:
+            total += size
+            for number in (way if isinstance(way, Path) else way.paths[0]).counted:
+                over[described[number].kind] += size
+        return total
 
     def _moved(self, transfer: Event) -> None:
         assert isinstance(transfer, Transfer)

@@ -17,7 +17,7 @@ from simpy import Event
 
 from sim.clock import FLOW_START, Errand
 from sim.kvpool.cache import Cache, Lease, Run
-from sim.kvpool.pool import DRAM, NVME, TIERS, Place
+from sim.kvpool.pool import DRAM, NVME, Place
 from sim.network.parts import Part
 from sim.network.waiting import Delivery
 from sim.serving.job import Job
@@ -135,4 +135,4 @@ class Save:
         cache.publish(lease)
         cache.release(lease)
         self.pool.touched(cache, self.moves.clock.now)
-        self.moves.written_bytes[TIERS[place.tier]] += size
+        self.moves.has_written(place, parts)

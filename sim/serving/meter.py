@@ -15,9 +15,10 @@ from simpy import Event
 from sim.clock import TIMER, Clock
 from sim.serving.cluster import Serving
 from sim.serving.decode import DecodeReplica
+from sim.serving.kvuse import KvBooks, kv_pool_use
 from sim.serving.prefill import PrefillReplica
 from sim.tables.schema import PS_PER_S
-from sim.tables.uses import LinkUse, ReplicaUse
+from sim.tables.uses import KvPoolUse, LinkUse, ReplicaUse
 
 LAST = (1 << 40) - 1
 """The id of the meter's timers: after all other timers of an instant."""
@@ -25,12 +26,13 @@ LAST = (1 << 40) - 1
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Counters of all replicas (busy time, requests, tokens; prefill first) and links at one instant."""
+    """Counters of replicas (busy time, requests, tokens; prefill first), links and pool at one instant."""
 
     at_ps: int
     replicas: tuple[tuple[int, int, int], ...]
     carried: tuple[float, ...]
     waited_ps: dict[int, float]
+    kv: KvBooks | None
 
 
 class Meter:
@@ -73,6 +75,7 @@ class Meter:
             tuple((replica.busy_by(now), replica.requests, replica.tokens) for replica in replicas),
             tuple(serving.network.carried),
             dict(serving.network.waited_ps),
+            KvBooks.of(serving.moves) if serving.moves is not None else None,
         )
 
     def window_ps(self) -> tuple[int, int]:
@@ -111,6 +114,13 @@ class Meter:
                 found.append(LinkUse(i, link.name, link.kind, rate, did, peak, waited_s, link.ends))
         return tuple(found)
 
+    def kv_pool_use(self) -> KvPoolUse | None:
+        """What the pool of KV blocks did in the window; None where no node lends."""
+        moves, begin, end = self.serving.moves, self._begin.kv, (self._end or self.read()).kv
+        if moves is None or begin is None or end is None or not moves.pool.places:
+            return None
+        return kv_pool_use(moves.ways.block_bytes, begin, end)
+
     def _sample_pools(self) -> None:
         prefill, decode = self.serving.prefill, self.serving.decode
         note = self._noter("pool", prefill.plan.name)
@@ -121,6 +131,9 @@ class Meter:
         note("kv_claimed_fraction", claimed / blocks)
         note("kv_cached_fraction", cached / blocks)
         self._noter("cluster", "cluster")("transfers", self.serving.network.active)
+        if self.serving.moves is not None:
+            for tier, cached_blocks, capacity_blocks in self.serving.moves.pool.occupancy():
+                self._noter("kv_pool", tier)("used_fraction", cached_blocks / capacity_blocks)
         if not decode.replicas:
             return
         note = self._noter("pool", decode.plan.name)

@@ -1,7 +1,8 @@
-"""What links and replicas did over a run: the rows behind "busiest links" and "utilisation"."""
+"""What links, replicas and the KV pool did over a run: the rows behind "busiest links" and "utilisation"."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sim.base.errors import Advice
@@ -60,12 +61,54 @@ class ReplicaUse:
 
 
 @dataclass(frozen=True, slots=True)
+class TierUse:
+    """What all nodes lend of one tier: blocks when the window ended, bytes over the window."""
+
+    name: str
+    capacity_blocks: int
+    cached_blocks: int
+    read_bytes: int
+    written_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class HotBlocks:
+    """Blocks that follow one another in a prompt, from id `first` on.
+
+    `reads` is how often they were fetched, `copies` on how many places they are.
+    """
+
+    first: int
+    blocks: int
+    reads: int
+    copies: int
+
+
+@dataclass(frozen=True, slots=True)
+class KvPoolUse:
+    """The pool of KV blocks over the measured window.
+
+    `read_over` and `written_over` are the bytes that fetches and writes put on each kind of link, counted at
+    each that they cross. `counts` are events: copies made, writes that found no room, moves broken off.
+    `hottest` are those most read, from the start of the run, of what is there when the window ends.
+    """
+
+    block_bytes: int
+    tiers: tuple[TierUse, ...]
+    read_over: Mapping[str, int]
+    written_over: Mapping[str, int]
+    counts: Mapping[str, int]
+    hottest: tuple[HotBlocks, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """Everything a simulation leaves behind beside the rows in its sink.
 
     `window_ps` is the measured window (from, to) in workload time; arrivals in it are measured.
     `simulated_ps` is the span of the clock that was simulated, drain included. `interrupted` marks a run
     that the user broke off: its rows are valid but incomplete. `doubts` are those of the parts themselves.
+    `kv_pool` is None where no node lends.
     """
 
     window_ps: tuple[int, int]
@@ -79,3 +122,4 @@ class Outcome:
     interrupted: bool = False
     skipped_rows: int = 0
     doubts: tuple[Advice, ...] = ()
+    kv_pool: KvPoolUse | None = None
