@@ -2,8 +2,9 @@
 
 Hits and fetches are those of measured requests that finished; bytes, copies and other events are counted
 over the measured window, whoever caused them. A fetch goes on in part while its prompt is computed anyway
-(hidden); what a batch waits for beyond is its phase `kv_fetch` (exposed), and those of its prompts that fetched nothing
-wait with it. So what fetching saved is the computing spared, less what all requests were exposed to.
+(hidden); what a batch waits for beyond is its phase `kv_fetch` (exposed), and those of its prompts that
+fetched nothing wait with it. So what fetching saved is the computing spared, less what all requests were
+exposed to.
 """
 
 from __future__ import annotations
