@@ -13,13 +13,14 @@ the index's own messages.
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from simpy import Event
 
 from sim.clock import FLOW_START, Errand
+from sim.kvpool.cache import Cache
 from sim.kvpool.pool import Place
-from sim.kvpool.tree import Match
 from sim.network.flow import Transfer
 from sim.network.waiting import Delivery
 from sim.serving.job import Job
@@ -73,7 +74,7 @@ class Fetch:
         """Of the places that have a prefix, the one whose node sends the fewest flows; host memory first."""
         places, sending = self.pool.places, self.moves.fabric.sending
         return min(
-            (places[number] for number in sorted(numbers)[:HOLDERS_LOOKED_AT]),
+            (places[number] for number in sorted(islice(numbers, 4 * HOLDERS_LOOKED_AT))[:HOLDERS_LOOKED_AT]),
             key=lambda place: (place.tier, sending(place.node), place.node),
         )
 
@@ -114,40 +115,50 @@ class Fetch:
         return everything
 
     def _fetch(self, wanted: Wanted, seat: Seat, everything: Transfer) -> Generator[Event, Delivery, None]:
+        """Fetch what one job wants, or find that it is lost."""
+        job, (place, blocks), _ = wanted
+        cache = self.pool.cache(place)
+        delivery = BROKEN
+        # What was found may be gone already: what HBM wrote back to make room for the batch can drive it out.
+        if cache is not None and cache.hits(job.blocks) >= blocks:
+            delivery = yield from self._read(wanted, cache, seat)
+        job.fetch_link, job.fetch_waited_ps, is_broken = delivery
+        if is_broken:
+            self.moves.counts["broken"] += 1
+            job.source = None
+        else:
+            job.source = place
+            job.keeps_copy = self._keeps_copy(place, job.blocks[:blocks], delivery, seat)
+        everything.flows -= 1
+        if not everything.flows:
+            everything.fire()
+
+    def _read(self, wanted: Wanted, cache: Cache, seat: Seat) -> Generator[Event, Delivery, Delivery]:
         """Hold the blocks at their source, read them, let go."""
         moves, pool, clock = self.moves, self.pool, self.moves.clock
         job, (place, blocks), hits = wanted
-        cache = pool.cache(place)
-        assert cache is not None
         lease = cache.hold(job.blocks, blocks)
         pool.touched(cache, clock.now)
-        match = pool.tree.match(lease.blocks)
-        pool.read(match, blocks)
+        pool.read(pool.tree.match(lease.blocks), blocks)
         parts = moves.ways.into_replica(place, seat, blocks - hits)
         latency_ps = self.plan.fetch_start_ps + max([path.latency_ps for _, path in parts])
         yield clock.at(clock.now + latency_ps, FLOW_START + job.request.id)
         delivery = BROKEN if place.node in pool.lost else (yield moves.send(parts, place.node))
         cache.release(lease)
-        job.fetch_link, job.fetch_waited_ps, is_broken = delivery
-        if is_broken:
-            moves.counts["broken"] += 1
-            job.source = None
-        else:
+        if not delivery.is_broken:
             moves.has_read(place, parts)
-            job.source = place
-            job.keeps_copy = self._keeps_copy(place, match, delivery, seat)
-        everything.flows -= 1
-        if not everything.flows:
-            everything.fire()
+        return delivery
 
-    def _keeps_copy(self, place: Place, match: Match, delivery: Delivery, seat: Seat) -> bool:
+    def _keeps_copy(self, place: Place, blocks: Sequence[int], delivery: Delivery, seat: Seat) -> bool:
         """Whether the replica's node keeps what was fetched: it does if NICs held it back, so it is hot."""
         plan = self.plan
         if place.node == seat.nodes[0]:
             return True
         if plan.replicate == "never":
             return False
-        if plan.max_copies is not None and self.pool.copies(match) >= plan.max_copies:
-            return False
+        if plan.max_copies is not None:
+            copies = self.pool.copies(self.pool.tree.match(blocks))
+            if copies >= plan.max_copies:
+                return False
         is_near = self.moves.fabric.described[delivery.link].kind in NEAR
         return plan.replicate == "always" or (is_near and delivery.waited_ps > 0)

@@ -30,13 +30,17 @@ Done = Callable[[Job], None]
 
 
 class Save:
-    """Writes blocks of replicas, and blocks evicted above, to the pool."""
+    """Writes blocks of replicas, and blocks evicted above, to the pool.
+
+    As long as it `is_warming`, before the clock starts, blocks are where they are written to at once.
+    """
 
     def __init__(self, moves: KvMoves) -> None:
         self.moves = moves
         self.plan = moves.plan
         self.pool = moves.pool
         self.production = production(moves.fabric) if self.plan.streams else NOT_YET
+        self.is_warming = False
         self.pool.demote_to(self._demote)
 
     def begin(self, job: Job, seat: Seat, done: Done, until_ps: int) -> None:
@@ -47,12 +51,25 @@ class Save:
         """What a replica's HBM is to call with the blocks that it evicts, where these are written back."""
 
         def evicted(run: Run) -> None:
-            Errand(self._back(seat, run))
+            if self.is_warming:
+                self.put(Place(DRAM, seat.nodes[0]), run.source[: run.end])
+            else:
+                Errand(self._back(seat, run))
 
         return evicted
 
+    def put(self, place: Place, blocks: Sequence[int]) -> None:
+        """Let blocks be at a place as if they had been written there before; nothing moves."""
+        cache = self.pool.cache(place)
+        if cache is not None:
+            cache.keep(blocks)
+            self.pool.touched(cache, self.moves.clock.now)
+
     def _demote(self, node: int, run: Run) -> None:
-        Errand(self._down(node, run))
+        if self.is_warming:
+            self.put(Place(NVME, node), run.source[: run.end])
+        else:
+            Errand(self._down(node, run))
 
     def _save(self, job: Job, seat: Seat, done: Done, until_ps: int) -> Generator[Event, Delivery, None]:
         """Take room for the blocks that are not there, write them, and let others find them."""

@@ -116,16 +116,13 @@ class PrefillFlows:
 
     def warm(self, blocks: Sequence[int], seat: Seat) -> None:
         """Put the blocks of an earlier prompt where saving it would have left them; nothing moves."""
-        pool = self.moves.pool
         if not blocks or self.plan.write != "through":
             return
         node = seat.nodes[0]
         if self.plan.replicate != "always":
             found = self.fetching.find(blocks, seat, 0)
             node = found.place.node if found is not None else node
-        cache = pool.cache(Place(DRAM, node))
-        if cache is not None:
-            cache.keep(blocks)
+        self.saving.put(Place(DRAM, node), blocks)
 
     def computed(self, job: Job) -> None:
         """A prompt is computed: nothing holds back what leaves; what has not begun to leave does now."""

@@ -21,6 +21,8 @@ def warm(pool: PrefillPool, history: Iterable[Request]) -> int:
     free_at = [0] * len(pool.replicas)
     working: list[tuple[int, int, int]] = []
     fed = 0
+    if pool.flows is not None:
+        pool.flows.saving.is_warming = True
     for request in history:
         now = request.arrived_ps
         while working and working[0][0] <= now:
@@ -40,4 +42,6 @@ def warm(pool: PrefillPool, history: Iterable[Request]) -> int:
         fed += 1
     for _, number, tokens in working:
         loads.done(number, tokens)
+    if pool.flows is not None:
+        pool.flows.saving.is_warming = False
     return fed
