@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sim.kvpool.tree import Holding, PrefixTree, Stretch
+from sim.kvpool.tree import Holding, Match, PrefixTree, Stretch
 
 
 class Run(NamedTuple):
@@ -110,11 +110,14 @@ class Cache:
             yield from reversed(run.source[run.start : run.end])
             holding = holding.newer
 
-    def admit(self, blocks: Sequence[int], count: int) -> Lease | None:
-        """Take the `count` blocks of a prompt, ids or not; None if it must wait for memory."""
-        match, hits = None, 0
+    def admit(self, blocks: Sequence[int], count: int, match: Match | None = None) -> Lease | None:
+        """Take the `count` blocks of a prompt, ids or not; None if it must wait for memory.
+
+        `match` is that of its blocks, for whoever knows it already.
+        """
+        hits = 0
         if blocks:
-            match = self.tree.match(blocks)
+            match = match or self.tree.match(blocks)
             hits = match.depth(self.number)
         wanted = count - hits
         if wanted > self.free and not self._can_evict(wanted - self.free, blocks, hits):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sim.kvpool.cache import Lease
 from sim.kvpool.pool import Place
+from sim.kvpool.tree import Match
 from sim.network.maxmin import Link
 from sim.tables.schema import NOT_YET, PHASES, STATUSES
 from sim.workload.request import Request
@@ -30,6 +31,7 @@ class Job:
     prompt had been seen before. `exposed_ps` is what its batch waited for cached KV, `fetch_hidden_ps` what
     came meanwhile. `users` of its blocks are not done yet: the handoff, and whoever saves them; `capped`
     links hold back what leaves before the prompt is computed, once it `is_leaving`.
+    While a replica looks at it, `match` is what prefill replicas hold of its prompt, `wanted` what to fetch.
     What a job starts with is of the class: few of its values ever change for most.
     """
 
@@ -53,6 +55,7 @@ class Job:
     users: int = 1
     is_leaving: bool = False
     wanted: Wanted | None = None
+    match: Match | None = None
     capped: Sequence[Link] = ()
     source: Place | None = None
     keeps_copy: bool = False

@@ -91,7 +91,6 @@ class Save:
                 else:
                     yield from self._write(place, cache, lease, parts)
             else:
-                cache.publish(lease)
                 cache.release(lease)
         done(job)
 

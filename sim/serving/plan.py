@@ -26,7 +26,7 @@ class Seat:
         """For each rank, which of `places` it is at."""
         return tuple(self.places.index(port) for port in self.ports)
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[int, ...]:
         """The nodes it is on, in order."""
         return tuple(dict.fromkeys(port.node for port in self.ports))

@@ -194,11 +194,12 @@ class PrefillReplica:
                 cached = saved(job, memory.hits(job.blocks)) if batch else 0
             if batch and tokens - cached > budget:
                 break
-            lease = memory.admit(job.blocks if self.pool.keeps_blocks else NO_BLOCKS, job.kv_blocks)
+            blocks = job.blocks if self.pool.keeps_blocks else NO_BLOCKS
+            lease = memory.admit(blocks, job.kv_blocks, job.match)
             if lease is None:
                 break
             queue.popleft()
-            job.lease = lease
+            job.lease, job.match = lease, None
             if flows is None:
                 cached = job.hbm_tokens = saved(job, lease.hits) if lease.hits else 0
             job.cached_tokens = cached

@@ -48,11 +48,14 @@ class PrefillFlows:
 
     def look(self, job: Job, replica: PrefillReplica) -> int:
         """How many tokens of a prompt need no computing here and now, fetched ones included."""
-        job.wanted = None
+        job.wanted = job.match = None
         blocks, saved = job.blocks, self.pool.tokens_saved
         if not blocks:
             return 0
-        hits = replica.memory.hits(blocks) if self.plan.hbm else 0
+        hits = 0
+        if self.plan.hbm:
+            job.match = self.pool.tree.match(blocks)
+            hits = job.match.depth(replica.number)
         in_hbm = job.hbm_tokens = saved(job, hits) if hits else 0
         found = self.fetching.find(blocks, replica.seat, hits)
         if self.plan.write == "second_use":
