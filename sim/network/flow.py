@@ -22,13 +22,23 @@ class Transfer(Moment):
         self.flows = flows
 
 
+class Pace(Link):
+    """A link of one flow alone, which holds it back to the rate at which its bytes come to be.
+
+    It is lifted when they all are; until then the flow cannot have ended.
+    """
+
+    __slots__ = ()
+
+
 class Flow(Rated):
     """Bytes on their way; `end` is the event of their end, which moves when the rate changes.
 
     `links` are those that can hold it back, `counted` the ids of all links its bytes cross; `left` is what
     had not moved at `updated_ps`, `booked` what the counters of the links know of. `alone` is its rate when
     nobody else is there, `holder` the link that has held it back since `updated_ps`, `waited` the
-    picoseconds that each link has cost it. A pooled flow has `draws` in place of links.
+    picoseconds that each link has cost it. A pooled flow has `draws` in place of links. As long
+    as there are `paces`, its bytes are still being made, and its end is not known.
     """
 
     __slots__ = (
@@ -40,6 +50,7 @@ class Flow(Rated):
         "holder",
         "id",
         "left",
+        "paces",
         "size",
         "transfer",
         "updated_ps",
@@ -62,6 +73,7 @@ class Flow(Rated):
         self.holder: Link | None = None
         self.waited: dict[int, float] | None = None
         self.draws: tuple[Draw, ...] = ()
+        self.paces = 0
 
     def gather(self, now_ps: int) -> float:
         """Work out what each queue pair has moved, and take the sum of their new rates; the rate before."""

@@ -22,7 +22,7 @@ from simpy import Event
 
 from sim.base.errors import SimulationError
 from sim.clock import FLOW_END, FOREVER, Clock, Moment
-from sim.network.flow import Draw, Flow, Transfer, pooled
+from sim.network.flow import Draw, Flow, Pace, Transfer, pooled
 from sim.network.maxmin import Link, MaxMin
 from sim.network.parts import Part, Pooled
 from sim.network.path import Path
@@ -82,7 +82,11 @@ class FlowNetwork:
     def send_whole(self, parts: Sequence[Part]) -> Transfer:
         """Like `send`, but the event stays the same, and the transfer can be broken off."""
         transfer = Transfer(self.clock, len(parts))
-        self._start_parts(parts, transfer)
+        size, way = parts[0]
+        if len(parts) == 1 and isinstance(way, Path) and way.cap is None and not self._changed:
+            self._start(size, way, rate_alone(way.links), transfer)
+        else:
+            self._start_parts(parts, transfer)
         return transfer
 
     def _start_parts(self, parts: Sequence[Part], transfer: Transfer | None) -> Moment:
@@ -101,6 +105,8 @@ class FlowNetwork:
     def _start(self, size: int, path: Path, alone: float, transfer: Transfer | None) -> Moment:
         flow = Flow(self._next_id, size, path, transfer, self.clock.now)
         flow.alone = alone
+        if type(path.links[-1]) is Pace:
+            flow.paces = 1
         self._next_id += 1
         self.events += 1
         self._flows[flow] = None
@@ -115,6 +121,7 @@ class FlowNetwork:
     ) -> Moment:
         flow = pooled(self._next_id, size, ways, self.clock.now)
         flow.transfer = transfer
+        flow.paces = sum([type(path.links[-1]) is Pace for path, _ in ways])
         self._next_id += 1
         self._pooled += 1
         changed: dict[Flow | Draw, float] = {}
@@ -126,16 +133,16 @@ class FlowNetwork:
         assert flow.end is not None
         return flow.end
 
-    def lift(self, link: Link) -> None:
-        """Take away what held back a single flow: its private link holds nobody back from now on."""
+    def lift(self, link: Pace) -> None:
+        """Let a flow go on without what paced it: all its bytes are there now."""
         one = next(iter(link.flows), None)
-        link.nominal = float("inf")
         if one is None:
             return
         flow = one.flow if isinstance(one, Draw) else one
-        changed = {one: one.rate} | self.maxmin.change(link, link.nominal)
+        flow.paces -= 1
+        changed = {one: one.rate} | self.maxmin.free(one, link)
         self._reschedule(changed)
-        one.alone = min([other.nominal for other in one.links])
+        one.alone = rate_alone(one.links)
         if flow.draws:
             flow.alone = sum([draw.alone for draw in flow.draws])
 
@@ -239,6 +246,11 @@ class FlowNetwork:
             flow.holder = flow.bottleneck
             if flow.draws:
                 flow.turn()
+            if flow.paces:
+                if flow.end is None:
+                    flow.end = Moment(self.clock)
+                    flow.end.callbacks.append(partial(self._end, flow))
+                continue
             ends_at_ps = now + ceil(flow.left / flow.rate) if flow.rate > 0.0 else FOREVER
             if flow.end is None:
                 flow.end = self.clock.at(ends_at_ps, FLOW_END + flow.id)

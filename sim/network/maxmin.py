@@ -94,6 +94,24 @@ class MaxMin(Generic[F]):
             affected.update(link.held)
         return self._rate_again(affected, touched) if affected else {}
 
+    def free(self, flow: F, link: Link) -> dict[F, float]:
+        """Take a link that nobody else is on off the way of a flow, and rate again whoever that concerns."""
+        flow.links = tuple([other for other in flow.links if other is not link])
+        del link.flows[flow]
+        if flow.bottleneck is not link:
+            return {}
+        del link.held[flow]
+        flow.bottleneck = None
+        tightest = flow.links[0]
+        for other in flow.links:
+            if len(other.flows) > 1 or other.flows[flow] > 1:
+                return self._rate_again({flow: None}, {})
+            if other.capacity < tightest.capacity:
+                tightest = other
+        before, flow.rate, flow.bottleneck = flow.rate, tightest.capacity, tightest
+        tightest.held[flow] = None
+        return {flow: before}
+
     def change(self, link: Link, capacity: float) -> dict[F, float]:
         """Give a link another capacity, and rate again whoever that concerns."""
         link.capacity = capacity

@@ -1,9 +1,10 @@
 """The handoff: a computed prompt's KV moves from its prefill replica to a decode replica.
 
-Model: when the prompt is computed, or when its first layer is (sim.serving.stream), a decode replica is
-chosen and KV memory for the whole sequence is reserved there; then the KV of the whole prompt crosses the
-fabric, each rank's share on its own rail; when the last byte is there the prefill side lets its blocks go
-and the sequence may join the batch. A transfer is one flow for each pair of
+Model: when the prompt is computed, or where it is streamed (sim.serving.stream) when it begins to be, a
+decode replica is chosen and KV memory for the whole sequence is reserved there; then, or once the first layer
+is computed, the KV of the whole prompt crosses the fabric, each rank's share on its own rail; when the last
+byte is there the prefill side lets its blocks go and the sequence may join the batch.
+A transfer is one flow for each pair of
 ports (lanes of a node) that have something to exchange; see sim.network.reshard for who sends what to whom.
 Ignores: the way back of the acknowledgement, and the start-up cost of a transfer beside link latency.
 """
@@ -64,11 +65,11 @@ class Handoff:
         """Whether a prompt's KV moves at all: not where its prefill gives the only token."""
         return not (self.first_token_by_prefill and job.request.output_tokens == 1)
 
-    def begin(self, job: Job, computed_ps: int = 0) -> None:
-        """Start to move a prompt that is computed, or will be at `computed_ps`."""
-        Errand(self.move(job, computed_ps))
+    def begin(self, job: Job, from_ps: int = 0, computed_ps: int = 0) -> None:
+        """Start to move a prompt: its first layer is computed at one instant, all of it at another."""
+        Errand(self.move(job, from_ps, computed_ps))
 
-    def move(self, job: Job, computed_ps: int) -> Generator[Event, Delivery, None]:
+    def move(self, job: Job, from_ps: int, computed_ps: int) -> Generator[Event, Delivery, None]:
         """Reserve, wait out the latency, send, release, join."""
         clock = self.clock
         source = self.prefill.replicas[job.prefill_replica]
@@ -82,7 +83,7 @@ class Handoff:
             latency_ps = parts[0][1].latency_ps
         else:
             latency_ps = self._latency_ps(parts, source.seat, target.seat)
-        yield clock.at(clock.now + latency_ps, FLOW_START + job.request.id)
+        yield clock.at(max(clock.now, from_ps) + latency_ps, FLOW_START + job.request.id)
         parts = parts or self._parts(job, source.seat, target.seat)
         if clock.now < computed_ps:
             job.streamed_ps = clock.now

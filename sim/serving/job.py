@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sim.kvpool.cache import Lease
 from sim.kvpool.pool import Place
 from sim.kvpool.tree import Match
-from sim.network.maxmin import Link
+from sim.network.flow import Pace
 from sim.tables.schema import NOT_YET, PHASES, STATUSES
 from sim.workload.request import Request
 
@@ -56,7 +56,7 @@ class Job:
     is_leaving: bool = False
     wanted: Wanted | None = None
     match: Match | None = None
-    capped: Sequence[Link] = ()
+    capped: Sequence[Pace] = ()
     source: Place | None = None
     keeps_copy: bool = False
     known_blocks: int = 0

@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 
 from simpy import Event
 
-from sim.clock import FLOW_START, Clock, Errand
+from sim.clock import FLOW_START, Clock, Errand, Moment
 from sim.kvpool.pool import TIERS, KvPool, Place
 from sim.network.fabric import Fabric
 from sim.network.flow import Transfer
@@ -47,8 +47,10 @@ class KvMoves:
         for lost in plan.lost:
             Errand(self._lose(lost))
 
-    def send(self, parts: Sequence[Part], node: int) -> Transfer:
+    def send(self, parts: Sequence[Part], node: int) -> Moment:
         """Send to or from what a node lends; broken off when that is lost."""
+        if not self.plan.lost:
+            return self.network.send(parts)
         transfer = self.network.send_whole(parts)
         self._moving[transfer] = node
         transfer.callbacks.append(self._moved)

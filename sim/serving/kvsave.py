@@ -43,9 +43,9 @@ class Save:
         self.is_warming = False
         self.pool.demote_to(self._demote)
 
-    def begin(self, job: Job, seat: Seat, done: Done, until_ps: int) -> None:
-        """Write a prompt's blocks from now on; up to `until_ps` they are still being computed."""
-        Errand(self._save(job, seat, done, until_ps))
+    def begin(self, job: Job, seat: Seat, done: Done, made_ps: tuple[int, int]) -> None:
+        """Write a prompt's blocks: its first layer is computed at one instant, all of it at another."""
+        Errand(self._save(job, seat, done, made_ps))
 
     def write_back(self, seat: Seat) -> Callable[[Run], None]:
         """What a replica's HBM is to call with the blocks that it evicts, where these are written back."""
@@ -71,7 +71,9 @@ class Save:
         else:
             Errand(self._down(node, run))
 
-    def _save(self, job: Job, seat: Seat, done: Done, until_ps: int) -> Generator[Event, Delivery, None]:
+    def _save(
+        self, job: Job, seat: Seat, done: Done, made_ps: tuple[int, int]
+    ) -> Generator[Event, Delivery, None]:
         """Take room for the blocks that are not there, write them, and let others find them."""
         clock, place = self.moves.clock, Place(DRAM, self._home(job, seat))
         blocks = self._saved(job)
@@ -82,7 +84,8 @@ class Save:
             if missing:
                 parts = self.moves.ways.out_of_replica(seat, place.node, missing)
                 latency_ps = max([path.latency_ps for _, path in parts])
-                yield clock.at(clock.now + latency_ps, FLOW_START + job.request.id)
+                from_ps, until_ps = made_ps
+                yield clock.at(max(clock.now, from_ps) + latency_ps, FLOW_START + job.request.id)
                 if clock.now < until_ps:
                     lasts_ps = until_ps - clock.now
                     held, links = capped(parts, lasts_ps, self.plan.layers, self.production)

@@ -11,12 +11,9 @@ Ignores: that the first layers of a broken batch may be done already.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from simpy import Event
-
-from sim.clock import TIMER, Errand
 from sim.kvpool.pool import DRAM, NVME, Place
 from sim.network.flow import Transfer
 from sim.serving.handoff import Handoff
@@ -106,16 +103,20 @@ class PrefillFlows:
         return chunks, began_ps + whole_ps
 
     def leave(self, batch: Sequence[Job], replica: PrefillReplica, done_ps: int) -> None:
-        """A batch will be computed at an instant: its KV leaves from now on, where it is streamed."""
+        """A batch will be computed at an instant: its KV leaves as its layers are, where it is streamed."""
         if not self.plan.streams:
             return
         now = self.moves.clock.now
         from_ps = now + (done_ps - now) // self.plan.layers
-        if from_ps < done_ps:
-            for job in batch:
-                job.is_leaving = True
+        if from_ps >= done_ps:
+            return
+        for job in batch:
+            job.is_leaving = True
+            if self.handoff.is_needed(job):
+                self.handoff.begin(job, from_ps, done_ps)
+            if job.blocks and self.plan.lent:
                 job.users += 1
-                Errand(self._stream(job, replica, from_ps, done_ps))
+                self.saving.begin(job, replica.seat, replica.release, (from_ps, done_ps))
 
     def warm(self, blocks: Sequence[int], seat: Seat) -> None:
         """Put the blocks of an earlier prompt where saving it would have left them; nothing moves."""
@@ -135,17 +136,10 @@ class PrefillFlows:
             job.capped = ()
             return
         replica = self.pool.replicas[job.prefill_replica]
-        if job.blocks:
+        if job.blocks and self.plan.lent:
             job.users += 1
-            self.saving.begin(job, replica.seat, replica.release, self.moves.clock.now)
-
-    def _stream(
-        self, job: Job, replica: PrefillReplica, from_ps: int, done_ps: int
-    ) -> Generator[Event, None, None]:
-        yield self.moves.clock.at(from_ps, TIMER + job.request.id)
-        if self.handoff.is_needed(job):
-            self.handoff.begin(job, done_ps)
-        self.saving.begin(job, replica.seat, replica.release, done_ps)
+            now = self.moves.clock.now
+            self.saving.begin(job, replica.seat, replica.release, (now, now))
 
     def _credit(self, job: Job, seat: Seat) -> None:
         """Note which tier the tokens came from that were fetched."""

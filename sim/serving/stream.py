@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sim.network.fabric import Fabric
-from sim.network.maxmin import Link
+from sim.network.flow import Pace
 from sim.network.parts import Part, Pooled
 from sim.network.path import Path
 
@@ -25,17 +25,17 @@ def production(fabric: Fabric) -> int:
     return fabric.table.cap("prefill", "prefill that makes the KV", float("inf")).id
 
 
-def capped(parts: Sequence[Part], lasts_ps: int, layers: int, cap: int) -> tuple[list[Part], list[Link]]:
+def capped(parts: Sequence[Part], lasts_ps: int, layers: int, cap: int) -> tuple[list[Part], list[Pace]]:
     """Parts that are sent while they are produced over `lasts_ps`, and the links that cap them.
 
     `cap` is the number under which a link names the prefill as what holds it back.
     """
     share = 1.0 - 1.0 / max(layers, FEWEST_LAYERS)
     held: list[Part] = []
-    links: list[Link] = []
+    links: list[Pace] = []
     for size, way in parts:
         paths = (way,) if isinstance(way, Path) else way.paths
-        own = [Link(cap, size * share / lasts_ps / len(paths)) for _ in paths]
+        own = [Pace(cap, size * share / lasts_ps / len(paths)) for _ in paths]
         capped_paths = tuple([path.held_by(link) for path, link in zip(paths, own, strict=True)])
         held.append((size, capped_paths[0] if isinstance(way, Path) else Pooled(capped_paths)))
         links += own
