@@ -38,7 +38,7 @@ lint: $(STAMP)  ## check style
 types: $(STAMP)  ## check types
 	$(BIN)/mypy
 
-bench: $(STAMP)  ## measure speed: make bench [CASE=flagship|mooncake|replicas-8|replicas-64|replicas-500]
+bench: $(STAMP)  ## measure speed: make bench [CASE=flagship|mooncake|pool|replicas-8|replicas-64|replicas-500]
 	$(BIN)/python -m sim.bench $(CASE)
 
 clean:  ## remove .venv, runs and caches

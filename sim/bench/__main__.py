@@ -7,17 +7,18 @@ import subprocess
 import sys
 from dataclasses import asdict
 
-from sim.bench import flows, replay
+from sim.bench import flows, pool, replay
 from sim.bench.figures import Figures, keep, table
 
-NAMES: tuple[str, ...] = (*replay.CASES, *flows.CASES)
+NAMES: tuple[str, ...] = (*replay.CASES, *pool.CASES, *flows.CASES)
 
 
 def main(arguments: list[str]) -> int:
     """Measure each case in a fresh process; `--here CASE` measures in this one."""
     if arguments[:1] == ["--here"]:
         name = arguments[1]
-        print(json.dumps(asdict((flows if name in flows.CASES else replay).measure(name))))
+        case = next(module for module in (replay, pool, flows) if name in module.CASES)
+        print(json.dumps(asdict(case.measure(name))))
         return 0
     names = arguments or list(NAMES)
     unknown = [name for name in names if name not in NAMES]

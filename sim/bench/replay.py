@@ -23,7 +23,11 @@ CASES: dict[str, tuple[Path, str | None]] = {
 def measure(name: str) -> Figures:
     """Replay a case in this process."""
     path, variant = CASES[name]
-    simulation = Simulation(resolve(load(path, variant=variant)), Recorder(MemorySink()))
+    return replayed(name, Simulation(resolve(load(path, variant=variant)), Recorder(MemorySink())))
+
+
+def replayed(name: str, simulation: Simulation) -> Figures:
+    """Play a simulation, and say how fast that was."""
     before = simpy_events_per_cpu_s()
     outcome = simulation.play(Silent(), ahead=True)
     requests = simulation.serving.arrived

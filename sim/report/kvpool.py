@@ -69,7 +69,8 @@ def _tiers(pool: dict[str, Any], over_time: dict[str, list[float]]) -> Iterator[
     for tier in pool["tiers"]:
         sizes = (tier["capacity_blocks"] * pool["block_bytes"], tier["read_bytes"], tier["written_bytes"])
         full, course = words.percent(tier["used_fraction"]), words.spark(over_time.get(tier["name"], []))
-        rows.append((words.TIERS[tier["name"]], full, *map(words.size, sizes), course))
+        room, read, written = (words.size(size) for size in sizes)
+        rows.append((words.TIERS[tier["name"]], full, room, read, written, course))
     for i, (name, *cells, course) in enumerate(rows):
         text = "".join(f"  {cell:>8}" for cell in cells)
         yield [(f"  {name:<10}{text}   {course}", "dim" if i == 0 else "")]
