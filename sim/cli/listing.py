@@ -17,6 +17,7 @@ Row = tuple[str, str]
 SHELVES: tuple[str, ...] = ("gpus", "nodes", "links", "models", "engines")
 REGISTRIES: dict[str, tuple[str, str]] = {
     "routers": ("sim.serving.routers", "router"),
+    "evictions": ("sim.kvpool.eviction", "eviction"),
     "readers": ("sim.workload.readers", "reader"),
     "builders": ("sim.topology.builders", "builder"),
 }
@@ -30,12 +31,14 @@ KINDS: dict[str, str] = {
     "topologies": "for `topology:` in a scenario",
     "builders": "for `kind:` of a fabric in a topology",
     "routers": "for `router:` in a scenario",
+    "evictions": "for `kv_pool.eviction:` in a scenario",
     "traces": "for `workload.trace:`, fetched by `sim trace get`",
     "readers": "for `workload.format:`",
 }
 SINGULAR: dict[str, str] = {
     "measurement": "measurements",
     "router": "routers",
+    "eviction": "evictions",
     "reader": "readers",
     "trace": "traces",
     "topology": "topologies",

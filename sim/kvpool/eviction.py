@@ -13,9 +13,15 @@ from sim.kvpool.ranked import LeastOften, LengthAware
 from sim.kvpool.tree import Holding, PrefixTree
 
 eviction: Registry[type[Cache]] = Registry("eviction rule")
-eviction("lru")(Cache)
 eviction("lfu")(LeastOften)
 eviction("length_aware")(LengthAware)
+
+
+@eviction("lru")
+class LeastRecently(Cache):
+    """Evicts the block touched longest ago."""
+
+    __slots__ = ()
 
 
 @eviction("ttl")

@@ -11,7 +11,7 @@ from typing import Any
 
 from sim.base.units import show as shown
 from sim.report.text import WIDTH, Line
-from sim.results.words import NOTHING, aligned, counted, number, percent, whole
+from sim.results.words import NOTHING, TIERS, aligned, counted, number, percent, size, whole
 
 Figures = Mapping[str, Any]
 FACTS_FROM = 34
@@ -198,7 +198,13 @@ def _about(part: Figures) -> str:
         return f"{whole(part['radix'])} ports: {', '.join(ways)}{rails}"
     if part["kind"] == "node":
         nics = f", {counted(part['nics'], 'NIC')}" if part["nics"] else ""
-        return f"{part['type']}: {counted(part['gpus'], 'GPU')}{nics}"
+        lent = [
+            f"{size(part[key])} of {TIERS[tier]}"
+            for tier, key in (("dram", "dram_bytes"), ("nvme", "nvme_bytes"))
+            if part[key]
+        ]
+        lends = f", lends {' and '.join(lent)}" if lent else ""
+        return f"{part['type']}: {counted(part['gpus'], 'GPU')}{nics}{lends}"
     return f"{counted(part['gpus'], 'GPU')}" if part["kind"] == "domain" else ""
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from sim.topology.cluster import Cluster
+from sim.topology.lending import Lending
 from sim.topology.wiring import Core, Leaf, Spine
 
 
@@ -19,7 +20,7 @@ class Part:
     """`count` equal parts, the first of them number `first` of its kind; `parts` are those of each.
 
     `down` and `up` are cables of a switch, of `radix` ports; `rails` those of a leaf. `group`, `type`,
-    `gpus` and `nics` are those of a node.
+    `gpus` and `nics` are those of a node, `dram_bytes` and `nvme_bytes` what it lends to a pool of KV blocks.
     """
 
     kind: str
@@ -33,6 +34,8 @@ class Part:
     type: str = ""
     gpus: int = 0
     nics: int = 0
+    dram_bytes: int = 0
+    nvme_bytes: int = 0
     parts: tuple[Part, ...] = ()
 
 
@@ -116,7 +119,17 @@ def _nodes(cluster: Cluster, members: Sequence[int]) -> tuple[Part, ...]:
 def _node(cluster: Cluster, node: int) -> Part:
     kind = cluster.types[node]
     nics = kind.nics if cluster.fabric else 0
-    return Part("node", node, group=cluster.sites[node].group, type=kind.name, gpus=kind.gpus, nics=nics)
+    lent = cluster.lent[node] if cluster.lent else Lending()
+    return Part(
+        "node",
+        node,
+        group=cluster.sites[node].group,
+        type=kind.name,
+        gpus=kind.gpus,
+        nics=nics,
+        dram_bytes=lent.dram,
+        nvme_bytes=lent.nvme,
+    )
 
 
 def _leaf(leaf: Leaf) -> Part:
