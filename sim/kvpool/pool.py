@@ -131,11 +131,11 @@ class KvPool:
 
     def hottest(self, most: int) -> list[tuple[int, int, int, int]]:
         """The stretches read most often since they came: reads, first block, blocks, places that have all."""
-        ranked = sorted(self.tree.stretches(), key=lambda one: (-one.reads, one.source[one.start]))
+        read = [one for one in self.tree.stretches() if one.reads]
+        ranked = sorted(read, key=lambda one: (-one.reads, one.source[one.start]))
         return [
             (one.reads, one.source[one.start], one.length, len(one.having(one.length)))
             for one in ranked[:most]
-            if one.reads
         ]
 
     def _expire(self, before_ps: int) -> None:

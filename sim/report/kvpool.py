@@ -36,11 +36,11 @@ def kv_pool_lines(figures: Figures) -> Iterator[Line]:
 
 def _hits(pool: dict[str, Any]) -> Iterator[Line]:
     found = [(words.TIERS[tier], share) for tier, share in pool["hit_fractions"].items() if share]
-    shares = ", ".join(f"{name} {words.percent(share)}" for name, share in found)
-    spared = words.count_short(pool["tokens_not_recomputed"])
-    yield _line("KV pool", f"{spared} tokens not recomputed", f"of prompts: {shares}" if shares else "")
-    if pool["remote_tokens"]:
-        yield _line("", f"{words.percent(pool['remote_fraction'])} of these from other nodes", "")
+    shares = ", ".join(f"{words.percent(share)} in {name}" for name, share in found)
+    yield _line("KV pool", f"of prompts {shares}" if shares else "nothing found", "")
+    if shares:
+        remote = f"{words.percent(pool['remote_fraction'])} of them from other nodes"
+        yield _line("", f"{words.count_short(pool['tokens_not_recomputed'])} tokens not recomputed", remote)
 
 
 def _fetches(fetches: dict[str, Any]) -> Iterator[Line]:
@@ -51,7 +51,7 @@ def _fetches(fetches: dict[str, Any]) -> Iterator[Line]:
     share = words.percent(fetches["fraction"])
     yield _line("fetches", f"by {share} of requests: {mean} mean, {p99} p99, {hidden} hidden", "")
     spared, net = words.seconds(fetches["spared_mean_s"]), words.seconds(fetches["net_mean_s"])
-    yield _line("", f"spared {spared} of computing each, {net} net of what was waited for", "")
+    yield _line("", f"spared {spared} of computing, {net} net of what was waited for", "")
     held = fetches["held_back"]
     if held is not None:
         kind, link = held["kinds"][0], held["links"][0]

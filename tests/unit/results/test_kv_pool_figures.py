@@ -1,4 +1,4 @@
-"""What a run says of its pool of KV blocks: hits by tier, what fetching cost and saved, bytes, and the screen."""
+"""What a run says of its pool of KV blocks: hits by tier, what fetching cost and saved, the screen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ USE = KvPoolUse(
 
 
 def run_with(use=USE, fetching=True):
-    """Every fourth prompt is fetched: half of it from DRAM, an eighth from NVMe of it remote."""
+    """Every fourth prompt is fetched: half of it from DRAM, an eighth from the NVMe of another node."""
     columns = parts.request_columns(N)
     prompt = columns["input_tokens"]
     is_fetched = (np.arange(N) % 4 == 0) & fetching
@@ -103,7 +103,7 @@ def test_the_screen_tells_it_within_its_width():
     text = "\n".join(lines)
     for said in (
         "by 25 % of requests: 40.0 ms mean, 40.0 ms p99, 30.0 ms hidden",
-        "spared 200 ms of computing each, 175 ms net",
+        "spared 200 ms of computing, 175 ms net",
         "DRAM            75 %    800 GB   2.00 TB   1.00 TB",
         "12 kept by the replica's node too, 3 not written for want of room",
         "8 blocks from id 17   fetched 1 234 times, on 40 places",
