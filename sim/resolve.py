@@ -16,6 +16,7 @@ from sim.config.scenario import Pool, Scenario
 from sim.kvpool.eviction import eviction
 from sim.serving.lending import kv_plan, lent_blocks
 from sim.serving.plan import Collectives, PoolPlan, RouterPlan, Seat, ServingPlan
+from sim.serving.rejection import smallest_ps
 from sim.serving.routers import router
 from sim.serving.seating import NoRoom, lanes, misfit, seat
 from sim.serving.span import domains_of, span
@@ -95,7 +96,7 @@ def resolve(scenario: Scenario) -> Resolved:
     timings = _timings(scenario, placements, mistakes)
     mistakes.stop()
     parts = zip(scenario.pools, seats, placements, memory, timings, strict=True)
-    plans = [_pool_plan(*of_pool) for of_pool in parts]
+    plans = [replace(_pool_plan(*of_pool), units=_units(cluster, of_pool[1])) for of_pool in parts]
     plan = _serving_plan(scenario, cluster, {pool.role: pool for pool in plans}, placements[0], engine)
     return Resolved(scenario, cluster, plan, tuple(memory), tuple(placements))
 
@@ -136,6 +137,12 @@ def _check_names(scenario: Scenario, mistakes: Mistakes) -> None:
         except SimError as missing:
             problem, _, hint = str(missing).partition("\n")
             mistakes.at("workload.trace", problem, hint.strip().removeprefix("hint: "))
+    if scenario.router.reject == "slo" and smallest_ps(scenario.slo, "ttft", "tpot", "itl") is None:
+        mistakes.at(
+            "router.reject",
+            "the slo has no limit on ttft, tpot or itl by which to reject",
+            "write one, as in slo: [ttft p90 < 2 s]",
+        )
     mistakes.named("kv_pool.eviction", eviction, scenario.kv_pool.eviction)  # type: ignore[arg-type]
     run = scenario.run
     if run.duration is not None and run.warmup >= run.duration:
@@ -275,6 +282,22 @@ def _collectives(pool: Pool, placement: Placement) -> Collectives | None:
     return Collectives(token_bytes, (0.0, *[size * token_bytes for size in sizes]))
 
 
+def _units(cluster: Cluster, seats: Sequence[Seat]) -> tuple[int, ...]:
+    """The fabric unit that each replica begins in."""
+    return tuple(cluster.unit_of(seat.nodes[0]) for seat in seats)
+
+
+def _router_plan(scenario: Scenario) -> RouterPlan:
+    form, rejects = scenario.router, scenario.router.reject == "slo"
+    return RouterPlan(
+        form.policy,
+        form.decode_policy,
+        form.load_weight,
+        smallest_ps(scenario.slo, "ttft") if rejects else None,
+        smallest_ps(scenario.slo, "tpot", "itl") if rejects else None,
+    )
+
+
 def _serving_plan(
     scenario: Scenario,
     cluster: Cluster,
@@ -282,12 +305,14 @@ def _serving_plan(
     placement: Placement,
     engine: Engine,
 ) -> ServingPlan:
-    run, router_form = scenario.run, scenario.router
+    run = scenario.run
     shard = placement.shard
     return ServingPlan(
         prefill=plans["prefill"],
-        decode=plans.get("decode", replace(plans["prefill"], name="decode", role="decode", seats=())),
-        router=RouterPlan(router_form.policy, router_form.decode_policy, router_form.load_weight),
+        decode=plans.get(
+            "decode", replace(plans["prefill"], name="decode", role="decode", seats=(), units=())
+        ),
+        router=_router_plan(scenario),
         reuse=scenario.kv_pool.policy != "none",
         kv_bytes_per_token=shard.model.kv_bytes_per_token(shard.kv),
         kv_heads=shard.model.kv_heads,

@@ -78,7 +78,7 @@ class KvPool(Form):
         True, description="whether NVMe is read straight into GPU memory, or through host memory"
     )
     stale: Duration = Field(
-        as_written("0 s"), description="router conductor: how old its view of queues and blocks is"
+        as_written("0 s"), description="router conductor: how old its view of the queues is"
     )
     lost: list[LostNode] = Field([], description="nodes whose part of the pool is lost during the run")
 

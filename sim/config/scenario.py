@@ -111,6 +111,11 @@ class Router(Form):
 
     policy: str = Field("prefix_aware", description="prefill router, see `sim list routers`")
     decode_policy: str = Field("least_loaded", description="decode router, see `sim list routers`")
+    reject: Literal["never", "slo"] = Field(
+        "never",
+        description="requests turned away when they arrive; slo: those whose estimated TTFT or predicted TBT "
+        "(tpot, itl) is above the limit that the slo has for it",
+    )
     load_weight: Annotated[float, Field(ge=0)] = Field(
         1.0, description="prefix_aware: cost of one token queued before the request, against one not cached"
     )

@@ -107,6 +107,16 @@ class Fabric:
         ends, solver, first = self._ends, self.table.solver, node * self.groups
         return sum(len(solver[nics.tx].flows) for nics in ends[first : first + self.groups] if nics)
 
+    def spare(self, node: int) -> float:
+        """What all NICs of a node together would give one flow more on each now, in bytes per picosecond."""
+        ends, solver, first = self._ends, self.table.solver, node * self.groups
+        links = [solver[nics.tx] for nics in ends[first : first + self.groups] if nics]
+        return (
+            sum([link.capacity / (len(link.flows) + 1) for link in links])
+            if len(links) == self.groups
+            else 0.0
+        )
+
     def gpu_to_gpu(self, source: Port, target: Port, queue_pair: int = 0) -> Path:
         """Between GPUs: over NVLink inside a domain, over the fabric else."""
         if self._domains[source.node] == self._domains[target.node]:

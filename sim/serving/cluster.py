@@ -17,6 +17,7 @@ from sim.serving.kvmoves import KvMoves
 from sim.serving.plan import ServingPlan
 from sim.serving.prefill import PrefillPool
 from sim.serving.prefillflows import PrefillFlows
+from sim.serving.rejection import Rejection
 from sim.tables.recorder import Recorder
 from sim.workload.request import NO_BLOCKS, Request
 
@@ -45,6 +46,9 @@ class Serving:
         if plan.kv.is_active:
             self.moves = KvMoves(clock, plan.kv, plan.prefill, fabric, self.network)
             self.prefill.flows = PrefillFlows(self.prefill, self.moves, self.handoff)
+        self.rejection: Rejection | None = None
+        if plan.router.rejects:
+            self.rejection = Rejection(plan.router, self.prefill, self.decode)
         self.live: dict[int, Job] = {}
         self.arrived = 0
         self.done = 0
@@ -72,7 +76,7 @@ class Serving:
         self.offered.fire()
 
     def accept(self, request: Request) -> None:
-        """Take in a request: reject it if it could never be served, else route it."""
+        """Take in a request: reject it if it cannot be served, or not as it should be, else route it."""
         now = self.clock.now
         blocks = request.blocks if self.plan.reuse else NO_BLOCKS
         if not self.plan.kv.keeps_partial:
@@ -89,11 +93,22 @@ class Serving:
         elif self.decode.replicas and self.decode.kv_pages(tokens) > self.decode.capacity_pages:
             self._reject(job, "sequence larger than the KV memory of a decode replica")
         else:
-            self.live[request.id] = job
-            self.prefill.submit(job)
+            self._submit(job)
+
+    def _submit(self, job: Job) -> None:
+        """Route a request, or reject it early."""
+        request = job.request
+        number = self.prefill.route(request, job.blocks, self.clock.now)
+        if self.rejection is not None:
+            reason = self.rejection.reason(request, number, self.clock.now)
+            if reason is not None:
+                self._reject(job, reason)
+                return
+        self.live[request.id] = job
+        self.prefill.submit(job, number)
 
     def _reject(self, job: Job, reason: str) -> None:
-        """Turn away a request that could never be served."""
+        """Turn away a request."""
         self.rejected[reason] = self.rejected.get(reason, 0) + 1
         job.status = REJECTED
         self._record(job)

@@ -23,6 +23,7 @@ from simpy import Event
 
 from sim.clock import TIMER, Clock, Errand, Moment
 from sim.serving.background import Background
+from sim.serving.decodeestimates import DecodeEstimates
 from sim.serving.job import Job
 from sim.serving.loads import Loads
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
@@ -48,7 +49,10 @@ class DecodePool:
         self.log = log
         self.finished = finished
         self.loads = Loads(len(self.plan.seats))
+        self.stale_ps = plan.kv.stale_ps
+        self.estimates: DecodeEstimates | None = None
         self.view = View(len(self.plan.seats), self.loads, plan.block_tokens, 1.0)
+        self.view.estimating = self.estimates_from_now
         self.choose = router[plan.router.decode_policy]()
         self.steps = self.plan.timing.decode_table(self.plan.max_sequences)
         self.capacity_pages = self.plan.kv_tokens // plan.page_tokens
@@ -58,13 +62,22 @@ class DecodePool:
             for number, seat in enumerate(self.plan.seats)
         ]
 
+    def estimates_from_now(self) -> DecodeEstimates:
+        """Keep estimates, from before the first request on."""
+        if self.estimates is None:
+            self.estimates = DecodeEstimates(self, self.stale_ps)
+        return self.estimates
+
     def assign(self, job: Job) -> DecodeReplica:
         """Choose the replica that will decode a request."""
         request = job.request
+        self.view.now_ps = self.clock.now
         number = job.decode_replica = self.choose(request, self.view)
         tokens = request.input_tokens + request.output_tokens
         job.kv_pages = self.kv_pages(tokens)
         self.loads.choose(number, tokens)
+        if self.estimates is not None:
+            self.estimates.assign(number, request, job.kv_pages, self.clock.now)
         return self.replicas[number]
 
 
@@ -274,6 +287,8 @@ class DecodeReplica:
         if self._reserving:
             self._grant()
         self.pool.loads.done(self.number, tokens)
+        if self.pool.estimates is not None:
+            self.pool.estimates.done(self.number, request, job.kv_pages, self.clock.now)
         self.pool.finished(job)
 
     def _grant(self) -> None:

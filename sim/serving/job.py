@@ -39,6 +39,7 @@ class Job:
     cached_tokens: int = 0
     lease: Lease | None = None
     estimate_tokens: int = 0
+    estimate_ps: int = 0
     kv_pages: int = 0
     prefill_replica: int = NOT_YET
     decode_replica: int = NOT_YET

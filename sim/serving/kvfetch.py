@@ -26,6 +26,7 @@ from sim.network.waiting import Delivery
 from sim.serving.job import Job
 from sim.serving.kvmoves import KvMoves
 from sim.serving.plan import Seat
+from sim.serving.rebalance import Rebalance
 from sim.tables.schema import NOT_YET
 
 HOLDERS_LOOKED_AT = 16
@@ -57,6 +58,8 @@ class Fetch:
         self.moves = moves
         self.plan = moves.plan
         self.pool = moves.pool
+        every_ps = self.plan.rebalance_ps if self.plan.is_shared else None
+        self.rebalance = Rebalance(moves, every_ps) if every_ps is not None else None
 
     def find(self, blocks: Sequence[int], seat: Seat, hits: int) -> Found | None:
         """The longest prefix of a prompt that the pool has, if it is longer than what HBM has."""
@@ -140,6 +143,8 @@ class Fetch:
         lease = cache.hold(job.blocks, blocks)
         pool.touched(cache, clock.now)
         pool.read(pool.tree.match(lease.blocks), blocks)
+        if self.rebalance is not None:
+            self.rebalance.read(place, lease.blocks)
         parts = moves.ways.into_replica(place, seat, blocks - hits)
         latency_ps = self.plan.fetch_start_ps + max([path.latency_ps for _, path in parts])
         yield clock.at(clock.now + latency_ps, FLOW_START + job.request.id)

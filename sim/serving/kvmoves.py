@@ -43,16 +43,16 @@ class KvMoves:
         self.read_over: Counter[str] = Counter()
         self.written_over: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
-        self._moving: dict[Transfer, int] = {}
+        self._moving: dict[Transfer, tuple[int, ...]] = {}
         for lost in plan.lost:
             Errand(self._lose(lost))
 
-    def send(self, parts: Sequence[Part], node: int) -> Moment:
-        """Send to or from what a node lends; broken off when that is lost."""
+    def send(self, parts: Sequence[Part], *nodes: int) -> Moment:
+        """Send to or from what nodes lend; broken off when one of them is lost."""
         if not self.plan.lost:
             return self.network.send(parts)
         transfer = self.network.send_whole(parts)
-        self._moving[transfer] = node
+        self._moving[transfer] = nodes
         transfer.callbacks.append(self._moved)
         return transfer
 
@@ -81,5 +81,5 @@ class KvMoves:
         """Lose a node's part of the pool: its blocks, and all that is on its way from or to it."""
         yield self.clock.at(lost.at_ps, FLOW_START)
         self.pool.lose(lost.node)
-        for transfer in [one for one, node in self._moving.items() if node == lost.node]:
+        for transfer in [one for one, nodes in self._moving.items() if lost.node in nodes]:
             self.network.cancel(transfer)

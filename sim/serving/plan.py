@@ -48,9 +48,9 @@ class PoolPlan:
     """A pool of equal replicas.
 
     `kv_tokens` is the KV memory of one replica. `max_batch_tokens` bounds a prefill batch, `max_sequences`
-    a decode batch.
-    `first_length_ps` is what the first prompt of a length costs extra. `collectives` is None where replicas
-    do not leave their NVLink domain.
+    a decode batch. `first_length_ps` is what the first prompt of a length costs extra. `collectives` is None
+    where replicas do not leave their NVLink domain. `units` has the fabric unit of each replica; where it is
+    empty they are all in one.
     """
 
     name: str
@@ -63,6 +63,7 @@ class PoolPlan:
     max_sequences: int
     collectives: Collectives | None = None
     first_length_ps: int = 0
+    units: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +113,21 @@ class KvPlan:
 
 @dataclass(frozen=True, slots=True)
 class RouterPlan:
-    """Router policies by name, for prefill and decode, and the weight of load against cached tokens."""
+    """Router policies by name, for prefill and decode, and the weight of load against cached tokens.
+
+    Requests are turned away when they arrive if a time is estimated to be above `reject_..._ps`.
+    """
 
     policy: str
     decode_policy: str
     load_weight: float
+    reject_ttft_ps: int | None = None
+    reject_tbt_ps: int | None = None
+
+    @property
+    def rejects(self) -> bool:
+        """Whether any request that could be served is turned away."""
+        return self.reject_ttft_ps is not None or self.reject_tbt_ps is not None
 
 
 @dataclass(frozen=True, slots=True)

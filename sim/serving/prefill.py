@@ -10,7 +10,7 @@ Ignores: chunking of one prompt over several steps.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING
 
 from simpy import Event
@@ -22,9 +22,10 @@ from sim.serving.background import Background
 from sim.serving.job import Job
 from sim.serving.loads import Loads
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
+from sim.serving.prefillestimates import PrefillEstimates
 from sim.serving.routers import NOTHING, View, router
 from sim.tables.schema import NOT_YET
-from sim.workload.request import NO_BLOCKS
+from sim.workload.request import NO_BLOCKS, Request
 
 if TYPE_CHECKING:
     from sim.serving.prefillflows import PrefillFlows
@@ -44,7 +45,10 @@ class PrefillPool:
         self.computed = computed
         self.loads = Loads(len(self.plan.seats))
         self.tree = PrefixTree()
+        self.kv = plan.kv
+        self.estimates: PrefillEstimates | None = None
         self.view = View(len(self.plan.seats), self.loads, plan.block_tokens, plan.router.load_weight)
+        self.view.estimating = self.estimates_from_now
         self.choose = router[plan.router.policy]()
         self.capacity_blocks = self.plan.kv_tokens // plan.block_tokens
         self.flows: PrefillFlows | None = None
@@ -54,16 +58,29 @@ class PrefillPool:
             for number, seat in enumerate(self.plan.seats)
         ]
 
-    def submit(self, job: Job) -> None:
-        """Choose a replica for a request and put it in its queue."""
-        tokens = job.request.input_tokens
+    def estimates_from_now(self) -> PrefillEstimates:
+        """Keep estimates, from before the first request on; they cost time, so nobody else has them."""
+        if self.estimates is None:
+            self.estimates = PrefillEstimates(self, self.kv)
+        return self.estimates
+
+    def route(self, request: Request, blocks: Sequence[int], now_ps: int) -> int:
+        """Choose a replica for a request."""
+        view = self.view
+        view.now_ps = now_ps
+        view.blocks = blocks
+        view.match = self.tree.match(blocks) if blocks else NOTHING
+        return self.choose(request, view)
+
+    def submit(self, job: Job, number: int) -> None:
+        """Put a request in the queue of the replica that has just been chosen for it."""
+        request, view = job.request, self.view
+        tokens = request.input_tokens
         if job.blocks:
-            match = self.view.match = self.tree.match(job.blocks)
-            number = self.choose(job.request, self.view)
-            tokens -= self.tokens_saved(job, match.depth(number))
-        else:
-            self.view.match = NOTHING
-            number = self.choose(job.request, self.view)
+            tokens -= self.tokens_saved(job, view.match.depth(number))
+        if self.estimates is not None:
+            self.estimates.ask(request, view)
+            job.estimate_ps = self.estimates.assign(number, self.clock.now)
         job.estimate_tokens = tokens
         job.prefill_replica = number
         job.routed_ps = self.clock.now
@@ -143,6 +160,7 @@ class PrefillReplica:
             if not batch:
                 if self.nics is not None:
                     self.nics.rest()
+                self._tell(clock.now)
                 self._idle = Moment(clock)
                 yield self._idle
                 continue
@@ -153,11 +171,13 @@ class PrefillReplica:
             if self.nics is not None:
                 self.nics.begin(self._crossing_bytes(chunks), duration_ps)
             done_ps = clock.now + duration_ps
+            self._tell(done_ps, batch)
             if flows is not None:
                 fetched = flows.fetch(batch, self.seat)
                 if fetched is not None:
                     yield fetched
                     chunks, done_ps = flows.fetched(batch, self, self._started_ps, duration_ps)
+                    self._tell(done_ps)
                 flows.leave(batch, self, done_ps)
             yield clock.at(done_ps, self._rank)
             if self.nics is not None:
@@ -173,6 +193,13 @@ class PrefillReplica:
         unseen = {new for new, _ in chunks} - self._lengths
         self._lengths |= unseen
         return len(unseen) * self.pool.plan.first_length_ps
+
+    def _tell(self, free_ps: int, taken: Sequence[Job] = ()) -> None:
+        """Tell whoever estimates until when the replica is busy, with prompts taken from the queue."""
+        estimates = self.pool.estimates
+        if estimates is not None:
+            taken_ps = sum([job.estimate_ps for job in taken])
+            estimates.began(self.number, free_ps, taken_ps, self.clock.now)
 
     def _crossing_bytes(self, chunks: list[tuple[int, int]]) -> float:
         """What the collectives of a batch send out of each NVLink domain."""

@@ -28,9 +28,11 @@ def warm(pool: PrefillPool, history: Iterable[Request]) -> int:
         while working and working[0][0] <= now:
             _, number, tokens = heappop(working)
             loads.done(number, tokens)
-        match = pool.view.match = pool.tree.match(request.blocks)
-        number = pool.choose(request, pool.view)
-        cached = min(match.depth(number) * pool.block_tokens, request.input_tokens - 1)
+        number = pool.route(request, request.blocks, now)
+        if pool.estimates is not None:
+            pool.estimates.ask(request, pool.view)
+            pool.estimates.assume(number, now)
+        cached = min(pool.view.match.depth(number) * pool.block_tokens, request.input_tokens - 1)
         new = request.input_tokens - cached
         loads.choose(number, new)
         free_at[number] = max(free_at[number], now) + prefill_ps(((new, cached),))
@@ -44,4 +46,6 @@ def warm(pool: PrefillPool, history: Iterable[Request]) -> int:
         loads.done(number, tokens)
     if pool.flows is not None:
         pool.flows.saving.is_warming = False
+    if pool.estimates is not None:
+        pool.estimates.clear()
     return fed
