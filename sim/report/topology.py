@@ -199,11 +199,11 @@ def _about(part: Figures) -> str:
     if part["kind"] == "node":
         nics = f", {counted(part['nics'], 'NIC')}" if part["nics"] else ""
         lent = [
-            f"{size(part[key])} of {TIERS[tier]}"
+            f"{size(part[key])} {TIERS[tier]}"
             for tier, key in (("dram", "dram_bytes"), ("nvme", "nvme_bytes"))
             if part[key]
         ]
-        lends = f", lends {' and '.join(lent)}" if lent else ""
+        lends = f", lends {', '.join(lent)}" if lent else ""
         return f"{part['type']}: {counted(part['gpus'], 'GPU')}{nics}{lends}"
     return f"{counted(part['gpus'], 'GPU')}" if part["kind"] == "domain" else ""
 

@@ -54,8 +54,8 @@ class Roofline:
         else:
             attention = sum(core.prefill_ps(chunks) for core in self._cores)
         busy = self._prefill_tokens(tokens) + attention + self._prompts(len(chunks))
-        cached = (context - tokens) * self._cached_ps
-        return self._host_ps + cached + round(busy if busy > self._launch_ps else self._launch_ps)
+        busy += (context - tokens) * self._cached_ps
+        return self._host_ps + round(busy if busy > self._launch_ps else self._launch_ps)
 
     def decode_table(self, max_batch: int) -> DecodeTable:
         """Durations of decode steps of 1 to `max_batch` sequences."""
