@@ -1,7 +1,7 @@
 """The scenario of the measured pool against what was measured: hits to the block, TTFT within a few percent.
 
-The constants of the engine profile (first length, cached tokens, start and rate of a fetch) were fitted on these
-two runs, so this shows the quality of a fit; it is no validation.
+The constants of the engine profile (first length, cached tokens, start and rate of a fetch) were fitted on
+these two runs, so this shows the quality of a fit; it is no validation.
 """
 
 import csv

@@ -95,7 +95,7 @@ def test_sixteen_queue_pairs_that_pool_their_bytes_are_nearly_as_good_as_sprayin
 
 
 def pooled_rates(cluster, pairs, seed):
-    """What each transfer gets of its NIC's rate in the engine, with queue pairs that take from what is left."""
+    """What each transfer gets of its NIC's rate in the engine where queue pairs share what is left."""
     fabric = Fabric(cluster, 1, seed)
     network = FlowNetwork(Clock(), fabric.table.carried)
     for one, to in pairs:
