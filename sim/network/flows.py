@@ -241,8 +241,13 @@ class FlowNetwork:
         flows = self._gathered(changed) if self._pooled else cast("dict[Flow, float]", changed)
         now = self.clock.now
         for flow, old_rate in flows.items():
-            if now > flow.updated_ps:
-                self._account(flow, old_rate)
+            since_ps = now - flow.updated_ps
+            if since_ps:
+                if old_rate != flow.alone:
+                    self._charge(flow, old_rate)
+                left = flow.left - old_rate * since_ps
+                flow.left = left if left > 0.0 else 0.0
+                flow.updated_ps = now
             flow.holder = flow.bottleneck
             if flow.draws:
                 flow.turn()
@@ -269,18 +274,17 @@ class FlowNetwork:
                 flows[one.flow] = one.flow.gather(now)
         return flows
 
-    def _account(self, flow: Flow, rate: float) -> None:
-        """Work out what a flow has moved, and waited, since its last change."""
-        if rate != flow.alone:
-            self._charge(flow, rate)
-        flow.left = max(flow.left - rate * (self.clock.now - flow.updated_ps), 0.0)
-        flow.updated_ps = self.clock.now
-
     def _end(self, flow: Flow, moment: Event) -> None:
         """Take a flow out, give its share to others, and tell those who wait for the transfer."""
         if flow.rate != flow.alone:
             self._charge(flow, flow.rate)
-        changed = self._leave_pooled(flow) if flow.draws else self._leave(flow)
+        if flow.draws:
+            changed = self._leave_pooled(flow)
+        else:
+            self.events += 1
+            del self._flows[flow]
+            self._book(flow, flow.size)
+            changed = self.maxmin.remove(flow)
         if changed:
             self._reschedule(changed)
         transfer = flow.transfer
@@ -291,12 +295,6 @@ class FlowNetwork:
         if not transfer.flows:
             transfer._value = delivery(flow.holder, flow.waited)
             transfer.fire()
-
-    def _leave(self, flow: Flow) -> dict[Flow | Draw, float]:
-        self.events += 1
-        del self._flows[flow]
-        self._book(flow, flow.size)
-        return self.maxmin.remove(flow)
 
     def _leave_pooled(self, flow: Flow) -> dict[Flow | Draw, float]:
         now = self.clock.now
@@ -317,7 +315,13 @@ class FlowNetwork:
                 self._note(flow, link, behind_ps * part)
         else:
             assert flow.holder is not None
-            self._note(flow, flow.holder.id, behind_ps)
+            link = flow.holder.id
+            self.waited_ps[link] += behind_ps
+            waited = flow.waited
+            if waited is None:
+                flow.waited = {link: behind_ps}
+            else:
+                waited[link] = waited.get(link, 0.0) + behind_ps
 
     def _note(self, flow: Flow, link: int, behind_ps: float) -> None:
         self.waited_ps[link] += behind_ps
