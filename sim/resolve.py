@@ -11,8 +11,11 @@ from sim.base.errors import ConfigError, ConfigErrors, SimError, UnknownNameErro
 from sim.catalog import Catalog, Engine, Model, load_catalog
 from sim.catalog.huggingface.file import ENDING, model_of_file
 from sim.clock import FOREVER
-from sim.config.load import load_topology
+from sim.config.filekind import is_scenario
+from sim.config.load import AT_THE_FILE, load_topology
+from sim.config.paths import as_known
 from sim.config.scenario import Pool, Scenario
+from sim.config.yamlfile import nearby
 from sim.kvpool.eviction import eviction
 from sim.serving.lending import kv_plan, lent_blocks
 from sim.serving.plan import Collectives, PoolPlan, RouterPlan, Seat, ServingPlan
@@ -167,9 +170,26 @@ def _check_pool(scenario: Scenario, cluster: Cluster, placement: Placement, mist
             mistakes.at(f"kv_pool.lost.{i}.node", f"node {lost.node} lends nothing", "name one that does")
 
 
+def _is_topology_file(path: Path, mistakes: Mistakes) -> bool:
+    """Whether there is a file that may be a topology; if not, that is a mistake of the scenario."""
+    known = as_known(path)
+    if is_scenario(path):
+        hint = f"name a topology, such as the one that {path.name} names"
+        mistakes.at("topology", f"{known} is a scenario, not a topology", hint)
+    elif path.is_dir():
+        mistakes.at("topology", f"{known} is a folder, not a file", "name a topology file in it")
+    elif not path.is_file():
+        hint = nearby(path, start=AT_THE_FILE)
+        if not hint.endswith("?"):
+            hint += "; `sim list topologies` shows those that come along"
+        mistakes.at("topology", f"there is no file {known}", hint)
+    else:
+        return True
+    return False
+
+
 def _cluster(scenario: Scenario, catalog: Catalog, mistakes: Mistakes) -> Cluster | None:
-    if not Path(scenario.topology).is_file():
-        mistakes.at("topology", f"there is no file {scenario.topology}", "see `sim list topologies`")
+    if not _is_topology_file(Path(scenario.topology), mistakes):
         return None
     try:
         form = load_topology(scenario.topology)

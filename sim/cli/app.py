@@ -28,7 +28,8 @@ app.add_typer(topo_app, name="topo")
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON to stdout instead of a screen.")]
 ScenarioFile = Annotated[
-    Path, typer.Argument(metavar="SCENARIO", help="Scenario file, or a run folder to repeat.")
+    Path,
+    typer.Argument(metavar="SCENARIO", help="Scenario file, or a run folder to repeat.", readable=False),
 ]
 Sets = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value; may be given again.")
@@ -38,7 +39,9 @@ Variant = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="DIR", help="Save to this new or empty folder, not under runs/."),
+    typer.Option(
+        "--out", metavar="DIR", help="Save to this new or empty folder, not under runs/.", readable=False
+    ),
 ]
 
 
@@ -85,7 +88,9 @@ def run(
 
 @app.command()
 def check(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Scenario and topology files.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Scenario and topology files.", readable=False)
+    ],
     debug: Debug = False,
 ) -> None:
     """Check scenario and topology files without running."""
@@ -158,7 +163,7 @@ def schema(
 
 @app.command()
 def new(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to make.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to make.", readable=False)],
     debug: Debug = False,
 ) -> None:
     """Start a study from a small commented example."""

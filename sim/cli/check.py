@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from sim import checks
 from sim.base.errors import Advice, ConfigError, ConfigErrors, SimError
-from sim.cli.trouble import GOOD, YOUR_INPUT, say
+from sim.cli.files import SCENARIO_FOLDERS, must_exist, scenario_in
+from sim.cli.listing import TOPOLOGY_FOLDERS
+from sim.cli.trouble import GOOD, explain, say
 from sim.cli.variants import findings_of
+from sim.config.filekind import is_topology
 from sim.config.load import variants_in
 from sim.config.scenario import Scenario
 from sim.report.text import show
-from sim.results.run import SUMMARY_FILE
-from sim.results.store import SCENARIO_FILE
 from sim.results.words import counted
-
-_SCENARIO_KEYS = re.compile(r"^(model|pools|workload|router|kv_pool|run|slo|variants)\s*:", re.MULTILINE)
-_TOPOLOGY_KEYS = re.compile(r"^(nodes|fabric)\s*:", re.MULTILINE)
 
 
 def check_files(files: Iterable[Path]) -> int:
@@ -31,12 +28,8 @@ def check_files(files: Iterable[Path]) -> int:
 def _check_file(file: Path) -> int:
     try:
         doubts, variants = _doubts_of(file)
-    except SimError as error:
-        say(str(error))
-        return error.exit_code
-    except OSError as error:
-        say(f"{file}: {error.strerror}")
-        return YOUR_INPUT
+    except (SimError, OSError) as error:
+        return explain(error)
     for doubt in doubts:
         say(f"! {doubt}")
     what = f"{file} and {counted(len(variants), 'variant')}" if variants else str(file)
@@ -47,6 +40,7 @@ def _check_file(file: Path) -> int:
 
 def _doubts_of(file: Path) -> tuple[list[Advice], tuple[str, ...]]:
     """The doubts about a file, and the variants that were looked at too."""
+    must_exist(file, (*SCENARIO_FOLDERS, *TOPOLOGY_FOLDERS))
     if file.is_dir():
         return _doubts_of(scenario_in(file))
     if is_topology(file):
@@ -57,20 +51,6 @@ def _doubts_of(file: Path) -> tuple[list[Advice], tuple[str, ...]]:
 def doubts_on(scenario: Scenario) -> list[Advice]:
     """Everything that looks odd about a scenario and its trace; mistakes are raised, all at once."""
     return sifted(checks.check(scenario))
-
-
-def scenario_in(folder: Path) -> Path:
-    """The scenario of a run folder."""
-    if not (folder / SUMMARY_FILE).is_file():
-        hint = "name a scenario file, or the folder of a saved run"
-        raise ConfigError(str(folder), None, None, problem="a folder, but not of a run", hint=hint)
-    return folder / SCENARIO_FILE
-
-
-def is_topology(file: Path) -> bool:
-    """Whether a file says how nodes are wired, not what is served: by the keys at its margin."""
-    text = file.read_text(encoding="utf-8", errors="replace")
-    return bool(_TOPOLOGY_KEYS.search(text)) and not _SCENARIO_KEYS.search(text)
 
 
 def sifted(findings: Sequence[ConfigError | Advice]) -> list[Advice]:

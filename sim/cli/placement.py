@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from sim.cli.files import scenario_file
 from sim.config.load import load_scenario
 from sim.serving.seating import NoRoom, misfit, seat
 from sim.serving.span import domains_of
@@ -16,7 +17,7 @@ from sim.topology.cluster import Cluster
 
 def placement(cluster: Cluster, path: Path) -> dict[str, Any]:
     """The seats of a scenario's replicas on a cluster, which need not be the one that it names."""
-    scenario = load_scenario(path)
+    scenario = load_scenario(scenario_file(path))
     for i, pool in enumerate(scenario.pools):
         wrong = misfit(cluster, pool)
         if wrong is not None:

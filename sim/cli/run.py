@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim import api
-from sim.base.errors import ConfigError
-from sim.cli.check import is_topology, scenario_in, shown_doubts
+from sim.cli.check import shown_doubts
+from sim.cli.files import scenario_file
 from sim.cli.trouble import GOOD, INTERRUPTED, MISSED, OUR_BUG, say
 from sim.config.scenario import Scenario
 from sim.report.plots import save_cdf
@@ -37,8 +37,7 @@ class Order:
 
 def simulate(order: Order) -> int:
     """Carry out an order and return the exit code."""
-    path = scenario_in(order.path) if order.path.is_dir() else order.path
-    _refuse_topology(path)
+    path = scenario_file(order.path)
     earlier = _earlier(order)
     scenario = api.load(path, sets=list(order.sets), variant=order.variant)
     shown_doubts(scenario)
@@ -58,12 +57,6 @@ def _earlier(order: Order) -> Run | None:
     """The run that is to be repeated, where the order names its folder and changes nothing."""
     is_changed = order.sets or order.variant
     return open_run(order.path) if order.path.is_dir() and not is_changed else None
-
-
-def _refuse_topology(path: Path) -> None:
-    if path.is_file() and is_topology(path):
-        hint = "name it in the `topology:` of a scenario, and run that; `sim check` takes both"
-        raise ConfigError(str(path), None, None, problem="a topology, not a scenario", hint=hint)
 
 
 def _answer(run: Run, earlier: Run | None, order: Order) -> None:

@@ -23,7 +23,12 @@ def show(
     topology: TopologyFile,
     scenario: Annotated[
         Path | None,
-        typer.Option("--scenario", metavar="FILE", help="Show where the replicas of this scenario sit."),
+        typer.Option(
+            "--scenario",
+            metavar="FILE",
+            help="Show where the replicas of this scenario sit.",
+            readable=False,
+        ),
     ] = None,
     json: Json = False,
     debug: Debug = False,
@@ -42,7 +47,7 @@ def stats(topology: TopologyFile, json: Json = False, debug: Debug = False) -> N
     show_stats(topology, json)
 
 
-@topo_app.command()
+@topo_app.command(context_settings={"ignore_unknown_options": True})  # a number below 0 is no option
 def path(
     topology: TopologyFile,
     ends: Annotated[
@@ -74,10 +79,12 @@ def diff(
 def draw(
     topology: TopologyFile,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="A .png or .svg file; else NAME.png.")
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="A .png or .svg file; else NAME.png.", readable=False),
     ] = None,
     run: Annotated[
-        Path | None, typer.Option("--run", metavar="DIR", help="Colour links by their load in this run.")
+        Path | None,
+        typer.Option("--run", metavar="DIR", help="Colour links by their load in this run.", readable=False),
     ] = None,
     debug: Debug = False,
 ) -> None:

@@ -11,10 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.base.errors import ConfigError, UnknownNameError, listed
+from sim.base.errors import ConfigError, UnknownNameError, listed, suggest
 from sim.catalog import load_catalog
-from sim.cli.check import is_topology
-from sim.cli.listing import TOPOLOGY_FOLDERS
+from sim.cli.files import nearest, topologies
+from sim.config.filekind import is_scenario
 from sim.config.load import load_topology
 from sim.config.topology import Topology
 from sim.report import topology as words
@@ -35,18 +35,22 @@ _ABOUT = ("sim", "name", "description", "source")
 
 def find(wanted: str) -> Path:
     """The file of a topology: a path, or the name of one in ./topologies or the simulator's own."""
-    path = Path(wanted)
+    path, known = Path(wanted), topologies()
     if path.is_file():
-        if not is_topology(path):
+        if is_scenario(path):
             hint = "name its topology, or use `sim topo show TOPOLOGY --scenario SCENARIO`"
             raise ConfigError(wanted, None, None, problem="a scenario, not a topology", hint=hint)
         return path
-    known = {
-        path.stem: path for folder in reversed(TOPOLOGY_FOLDERS) for path in sorted(folder.glob("*.yaml"))
-    }
     if wanted in known:
         return known[wanted]
-    raise UnknownNameError("topology", path.stem if path.suffix == ".yaml" else wanted, known)
+    if path.is_dir():
+        hint = "name a topology file in it, or one of `sim list topologies`"
+        raise ConfigError(wanted, None, None, problem="is a folder, not a file", hint=hint)
+    name = path.stem if path.suffix == ".yaml" else wanted
+    near = None if suggest(name, known) else nearest(path, ())
+    if near is not None:
+        raise ConfigError(wanted, None, None, problem="no such file", hint=f"did you mean '{near}'?")
+    raise UnknownNameError("topology", name, known)
 
 
 def load(wanted: str) -> tuple[Topology, Cluster]:
@@ -144,6 +148,9 @@ def _two(ends: Sequence[str]) -> list[str]:
     """The two ends among words, of which `gpu 3` may be one or two."""
     found: list[str] = []
     for word in ends:
+        if word.startswith("--"):
+            hint = "it has --json and --debug"
+            raise ConfigError("sim topo path", None, None, problem=f"no option {word}", hint=hint)
         if found and found[-1].lower() == "gpu":
             found[-1] = f"gpu {word}"
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -11,6 +12,16 @@ from contextlib import suppress
 from sim.base.errors import SimError, SimulationError
 
 GOOD, MISSED, YOUR_INPUT, OUR_BUG, INTERRUPTED = 0, 1, 2, 3, 130
+REMEDIES: dict[int, str] = {
+    errno.ENOENT: "check the path; it starts in the current folder, and folders on the way must be there",
+    errno.ENOTDIR: "a part of the path is a file; name a folder in its place",
+    errno.EISDIR: "name a file, not a folder",
+    errno.EACCES: "name what you have the right to read, and folders that you may write in",
+    errno.EPERM: "name what you have the right to read, and folders that you may write in",
+    errno.EROFS: "name a folder that you may write in",
+    errno.ENOSPC: "make room on the disk, or name a folder on another",
+    errno.ENAMETOOLONG: "use a shorter name",
+}
 
 
 def answered(command: Callable[[], object], with_traceback: bool = False) -> int:
@@ -37,7 +48,8 @@ def explain(error: Exception) -> int:
         return error.exit_code
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        say(f"{place}{error.strerror or error}")
+        remedy = REMEDIES.get(error.errno or 0, "check the path and its rights")
+        say(f"{place}{error.strerror or error}\n  hint: {remedy}")
         return YOUR_INPUT
     broken = SimulationError(f"internal error: {type(error).__name__}: {error}")
     say(str(broken))

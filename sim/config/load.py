@@ -27,6 +27,8 @@ __all__ = ["dump", "load_form", "load_scenario", "load_topology", "replaced", "v
 
 F = TypeVar("F", bound=RootForm)
 DEEPEST_CHAIN = 10
+AT_THE_FILE = "at the file in which it is written"
+"""Where a path begins that is written in a file."""
 
 
 def load_scenario(path: Path | str, sets: Sequence[str] = (), variant: str | None = None) -> Scenario:
@@ -132,7 +134,8 @@ def parent_path(extends: Node, below: tuple[Path, ...]) -> Path:
     if len(below) >= DEEPEST_CHAIN:
         raise ValueProblem(f"more than {DEEPEST_CHAIN} files extend each other", "merge some of them")
     if not paths.is_file(path):
-        raise ValueProblem(f"no such file: {extends.value}", yamlfile.nearby(path, below))
+        what = "is a folder, not a file" if path.is_dir() else "no such file"
+        raise ValueProblem(f"{what}: {extends.value}", yamlfile.nearby(path, below, AT_THE_FILE))
     return path
 
 

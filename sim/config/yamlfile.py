@@ -110,7 +110,7 @@ def file_text(path: Path, shown: str) -> str:
         content = path.read_bytes()
     except (OSError, ValueError) as error:
         raise fault(
-            f"cannot be read: {getattr(error, 'strerror', None) or error}", "check the path"
+            f"cannot be read: {getattr(error, 'strerror', None) or error}", "check the path and its rights"
         ) from None
     try:
         return content.decode("utf-8-sig")
@@ -119,15 +119,15 @@ def file_text(path: Path, shown: str) -> str:
         raise fault(f"is not UTF-8 text (first in line {line})", "save the file as UTF-8") from None
 
 
-def nearby(path: Path, besides: Collection[Path] = ()) -> str:
-    """The remedy for a file that is not there."""
+def nearby(path: Path, besides: Collection[Path] = (), start: str = "in the current folder") -> str:
+    """The remedy for a file that is not there; `start` says where its path begins."""
     folder = path.parent
     try:
         files = sorted(entry for entry in folder.iterdir() if entry.suffix in {".yaml", ".yml"})
     except OSError:
         return f"there is no folder '{folder}' to look into"
     near = suggest(path.name, [file.name for file in files if file not in besides])
-    return f"did you mean '{near}'?" if near else "check the path; it starts in the current folder"
+    return f"did you mean '{near}'?" if near else f"check the path; it starts {start}"
 
 
 def parse(text: str, source: Source, errors: list[ConfigError]) -> Node | None:

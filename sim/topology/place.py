@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sim.base.errors import ConfigError, did_you_mean
 from sim.topology.cluster import Cluster
 
-_PLACE = re.compile(r"(?P<gpu>gpu[ :-]?)?(?P<number>[0-9]{1,9})")
+_PLACE = re.compile(r"(?P<gpu>gpu[ :-]?)?(?P<number>-?[0-9]{1,9})")
 _MEMBER = re.compile(r"(?P<group>[A-Za-z][A-Za-z0-9_-]*)/(?P<index>[0-9]{1,9})")
 HINT = "write a node by its number, as GROUP/NUMBER, or `gpu N`"
 
@@ -31,7 +31,7 @@ def place(cluster: Cluster, text: str) -> Place:
         raise ConfigError(text, None, None, problem="is no node and no GPU", hint=HINT)
     number = int(found["number"])
     what, count = ("GPU", cluster.gpus) if found["gpu"] else ("node", len(cluster.types))
-    if number >= count:
+    if not 0 <= number < count:
         problem = f"there is no {what} {number}: {cluster.name} has {count}"
         raise ConfigError(text, None, None, problem=problem, hint=f"count from 0 to {count - 1}")
     if not found["gpu"]:

@@ -239,7 +239,9 @@ def test_places(cluster, text, expected):
         ("dgx/500", "there is no node 500: dgx has 500"),
         ("dxg/0", "there is no group of nodes 'dxg'"),
         ("here", "is no node and no GPU"),
-        ("-1", "is no node and no GPU"),
+        ("-1", "there is no node -1: b200-4000-ib-ndr has 500"),
+        ("gpu -1", "there is no GPU -1: b200-4000-ib-ndr has 4000"),
+        ("1-2", "is no node and no GPU"),
     ],
 )
 def test_places_that_are_not_there(cluster, text, problem):

@@ -104,7 +104,10 @@ def test_help_and_lists_import_nothing_slow():
         ),
         (["trace", "info", "nowhere.jsonl"], "nowhere.jsonl"),
         (["trace", "get", "mooncake-conversatoin"], "did you mean 'mooncake-conversation'?"),
-        (["check", "nowhere.yaml"], "nowhere.yaml: No such file or directory\n"),
+        (
+            ["check", "nowhere.yaml"],
+            "nowhere.yaml: no such file\n  hint: check the path; it starts in the current folder\n",
+        ),
     ],
 )
 def test_a_mistake_of_the_user_ends_with_2_and_a_remedy(words, stderr):
