@@ -42,6 +42,7 @@ SINGULAR: dict[str, str] = {
     "reader": "readers",
     "trace": "traces",
     "topology": "topologies",
+    "builder": "builders",
 }
 TOPOLOGY_FOLDERS: tuple[Path, ...] = (Path("topologies"), Path(__file__).parents[2] / "topologies")
 
