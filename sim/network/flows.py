@@ -26,7 +26,7 @@ from sim.network.flow import Draw, Flow, Pace, Transfer, pooled
 from sim.network.maxmin import Link, MaxMin
 from sim.network.parts import Part, Pooled
 from sim.network.path import Path
-from sim.network.waiting import Delivery, delivery, rate_alone, rates_alone
+from sim.network.waiting import Delivery, delivery, draws_alone, rate_alone, rates_alone
 from sim.tables.schema import NOT_YET, PS_PER_S
 
 
@@ -142,9 +142,13 @@ class FlowNetwork:
         flow.paces -= 1
         changed = {one: one.rate} | self.maxmin.free(one, link)
         self._reschedule(changed)
-        one.alone = rate_alone(one.links)
         if flow.draws:
-            flow.alone = sum([draw.alone for draw in flow.draws])
+            alone = draws_alone([draw.links for draw in flow.draws])
+            for draw, rate in zip(flow.draws, alone, strict=True):
+                draw.alone = rate
+            flow.alone = sum(alone)
+        else:
+            flow.alone = rate_alone(flow.links)
 
     def cancel(self, transfer: Transfer) -> None:
         """Break a transfer off: what has not moved does not, and whoever waits for it is told at once."""

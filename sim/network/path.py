@@ -48,7 +48,7 @@ class Path(NamedTuple):
         """The path of one flow: its cap is a link that nobody else can be on."""
         if self.cap is None:
             return self
-        return self._replace(links=(*self.links, Link(self.cap.id, self.cap.rate)), cap=None)
+        return self._replace(links=(Link(self.cap.id, self.cap.rate), *self.links), cap=None)
 
 
 def tightest(*caps: Cap | None) -> Cap | None:

@@ -54,7 +54,9 @@ def rates_alone(parts: Sequence[Part]) -> list[float]:
         if isinstance(way, Path):
             flows.append((size, way))
         else:
-            flows += _drawn_alone(size, way.paths)
+            draws = draws_alone([path.links for path in way.paths])
+            whole = sum(draws)
+            flows += [(size * draw / whole, path) for draw, path in zip(draws, way.paths, strict=True)]
     loads: dict[Link, float] = {}
     for moved, path in flows:
         for link in path.links:
@@ -63,16 +65,15 @@ def rates_alone(parts: Sequence[Part]) -> list[float]:
     return [moved / lasts_ps for moved, _ in flows]
 
 
-def _drawn_alone(size: int, paths: Sequence[Path]) -> list[tuple[float, Path]]:
-    """What each queue pair takes of a pool that has its links to itself, by their max-min rates."""
-    links = {link: Link(link.id, link.nominal) for path in paths for link in path.links}
-    flows = [Rated(tuple([links[link] for link in path.links])) for path in paths]
+def draws_alone(ways: Sequence[tuple[Link, ...]]) -> list[float]:
+    """The rate of each queue pair of a pool that has its links to itself: max-min fair among them."""
+    links = {link: Link(link.id, link.nominal) for way in ways for link in way}
+    flows = [Rated(tuple([links[link] for link in way])) for way in ways]
     for flow in flows:
         for link in flow.links:
             link.flows[flow] = link.flows.get(flow, 0) + 1
     fill(flows, links.values())
-    whole = sum([flow.rate for flow in flows])
-    return [(size * flow.rate / whole, path) for flow, path in zip(flows, paths, strict=True)]
+    return [flow.rate for flow in flows]
 
 
 def delivery(holder: Link | None, waited: Mapping[int, float] | None) -> Delivery:

@@ -9,10 +9,11 @@ from models.clusters import B200_4000, SMALL, changed, cluster_of
 from models.filling import transfer_ends
 from models.studies import played
 
-from sim.clock import Clock
+from sim.clock import TIMER, Clock
 from sim.network.fabric import Fabric, Port
+from sim.network.flow import Pace
 from sim.network.flows import FlowNetwork
-from sim.network.parts import dealt
+from sim.network.parts import Pooled, dealt
 from sim.network.path import Cap, tightest
 
 RAILS = "  rails: 8"
@@ -235,3 +236,19 @@ def test_a_run_says_that_queue_pairs_held_its_handoffs_back(tmp_path):
     (row,) = run.links[run.links["kind"] == "queue_pair"].to_dict("records")
     assert (row["carried_bytes"], row["waited_s"]) == (0, 0)
     assert row["capacity_bytes_per_s"] == 8 * 10e9
+
+
+@pytest.mark.parametrize(("cap", "end"), [(4.0, (15, CAPS, 0)), (None, (12, 0, 0))])
+@pytest.mark.parametrize("pairs", [1, 2], ids=["a flow", "a pool"])
+def test_bytes_that_are_paced_while_they_are_made_go_on_at_their_cap(pairs, cap, end):
+    """Made at 1 a picosecond for 10; the other 20 then leave at 4, or at the 10 of the link."""
+    bench, told = Bench(10), []
+    paces = [Pace(91, 1.0 / pairs) for _ in range(pairs)]
+    paths = tuple(bench.path([0], cap and cap / pairs).held_by(pace) for pace in paces)
+    bench.network.send([(30, Pooled(paths) if pairs > 1 else paths[0])]).callbacks.append(
+        lambda event: told.append((bench.clock.now, event._value.link, event._value.waited_ps))
+    )
+    for pace in paces:
+        bench.clock.at(10, TIMER).callbacks.append(lambda _, pace=pace: bench.network.lift(pace))
+    bench.finish()
+    assert told == [end]
