@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 NO_BLOCKS: tuple[int, ...] = ()
+NO_SESSION = -1
+NEVER = -1
 
 Arrival = tuple[int, int, int, Sequence[int]]
 """A request before it has its number: arrived_ps, input_tokens, output_tokens, blocks."""
@@ -16,7 +18,9 @@ class Request(NamedTuple):
 
     `arrived_ps` counts picoseconds from the start of the workload. `blocks` holds one id for each
     started block of the prompt, chained: an equal id means an equal block after an equal prefix.
-    It is empty where nothing is known about reuse. The last block may be partial.
+    It is empty where nothing is known about reuse. The last block may be partial. Requests of one `session`
+    follow one another (NO_SESSION: nothing is known of it). A lower `priority` is more urgent. The user takes
+    it back `cancelled_after_ps` after it arrived, unless it is done by then (NEVER: does not).
     """
 
     id: int
@@ -24,6 +28,9 @@ class Request(NamedTuple):
     input_tokens: int
     output_tokens: int
     blocks: Sequence[int] = NO_BLOCKS
+    session: int = NO_SESSION
+    priority: int = 0
+    cancelled_after_ps: int = NEVER
 
 
 class Workload(Protocol):

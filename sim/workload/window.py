@@ -51,6 +51,6 @@ class Window:
 
 def placed(request: Request, zero_ps: int) -> Request:
     """A request in a time with another zero; its block ids, walked often, side by side in memory."""
-    number, arrived_ps, input_tokens, output_tokens, blocks = request
+    number, arrived_ps, input_tokens, output_tokens, blocks, *rest = request
     ids = array("q", blocks) if blocks else NO_BLOCKS
-    return Request(number, arrived_ps - zero_ps, input_tokens, output_tokens, ids)
+    return Request(number, arrived_ps - zero_ps, input_tokens, output_tokens, ids, *rest)
