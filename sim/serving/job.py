@@ -31,7 +31,8 @@ class Job:
     prompt had been seen before. `exposed_ps` is what its batch waited for cached KV, `fetch_hidden_ps` what
     came meanwhile. `users` of its blocks are not done yet: the handoff, and whoever saves them; `capped`
     links hold back what leaves before the prompt is computed, once it `is_leaving`.
-    While a replica looks at it, `match` is what prefill replicas hold of its prompt, `wanted` what to fetch.
+    While a replica looks at it, `match` is what prefill replicas hold of its prompt, `wanted` what to fetch;
+    it `is_recomputed` where fetching what was found would take longer.
     What a job starts with is of the class: few of its values ever change for most.
     """
 
@@ -57,6 +58,7 @@ class Job:
     is_leaving: bool = False
     wanted: Wanted | None = None
     match: Match | None = None
+    is_recomputed: bool = False
     capped: Sequence[Pace] = ()
     source: Place | None = None
     keeps_copy: bool = False

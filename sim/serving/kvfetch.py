@@ -22,6 +22,7 @@ from sim.clock import FLOW_START, Errand
 from sim.kvpool.cache import Cache
 from sim.kvpool.pool import Place
 from sim.network.flow import Transfer
+from sim.network.maxmin import Link
 from sim.network.waiting import Delivery
 from sim.serving.job import Job
 from sim.serving.kvmoves import KvMoves
@@ -85,15 +86,21 @@ class Fetch:
         """Whether a prompt is done sooner with a fetch and `rest_ps` of computing than with `anew_ps`."""
         if self.plan.fetch != "estimate":
             return self.plan.fetch == "always"
-        is_worth = self.done_after_ps(self.quote_ps(found, seat, hits), rest_ps) < anew_ps
-        self.moves.counts["recomputed"] += not is_worth
-        return is_worth
+        return self.done_after_ps(self.quote_ps(found, seat, hits), rest_ps) < anew_ps
 
     def quote_ps(self, found: Found, seat: Seat, hits: int) -> int:
-        """How long a fetch would take if each link on its way gave an equal share to one flow more."""
+        """How long a fetch would take if each link on its way gave equal shares to what crosses it then.
+
+        Its own parts may meet, and one may cross a link twice: each crossing is a share.
+        """
         took, latency_ps = 0.0, 0
-        for size, path in self.moves.ways.into_replica(found.place, seat, found.blocks - hits):
-            rate = min([link.capacity / (len(link.flows) + 1) for link in path.links])
+        parts = self.moves.ways.into_replica(found.place, seat, found.blocks - hits)
+        own: dict[Link, int] = {}
+        for _, path in parts:
+            for link in path.links:
+                own[link] = own.get(link, 0) + 1
+        for size, path in parts:
+            rate = min([link.capacity / (len(link.flows) + own[link]) for link in path.links])
             if path.cap is not None:
                 rate = min(rate, path.cap.rate)
             took = max(took, size / rate if rate else float(1 << 60))

@@ -44,8 +44,13 @@ class PrefillFlows:
                 replica.memory.evicted = self.saving.write_back(replica.seat)
 
     def look(self, job: Job, replica: PrefillReplica) -> int:
-        """How many tokens of a prompt need no computing here and now, fetched ones included."""
+        """How many tokens of a prompt need no computing here and now, fetched ones included.
+
+        A prompt that has to wait is looked at again, and what was found before means nothing then.
+        """
         job.wanted = job.match = None
+        job.hbm_tokens = job.fetch_spared_ps = 0
+        job.is_recomputed = False
         blocks, saved = job.blocks, self.pool.tokens_saved
         if not blocks:
             return 0
@@ -65,6 +70,7 @@ class PrefillFlows:
         anew_ps = prefill_ps(((tokens - in_hbm, in_hbm),))
         rest_ps = prefill_ps(((tokens - having, having),))
         if not self.fetching.is_worth(replica.seat, found, hits, anew_ps, rest_ps):
+            job.is_recomputed = True
             return in_hbm
         job.fetch_spared_ps = anew_ps - rest_ps
         job.wanted = Wanted(job, found, hits)
@@ -72,6 +78,7 @@ class PrefillFlows:
 
     def fetch(self, batch: Sequence[Job], seat: Seat) -> Transfer | None:
         """Begin to fetch what the jobs of a batch want; None where that is nothing."""
+        self.moves.counts["recomputed"] += sum([job.is_recomputed for job in batch])
         wanted = [job.wanted for job in batch if job.wanted is not None]
         return self.fetching.begin(wanted, seat) if wanted else None
 
