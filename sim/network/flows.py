@@ -45,7 +45,8 @@ class FlowNetwork:
     """All flows of the cluster, and the bytes that each link has carried.
 
     `carried[link]` counts bytes that have crossed, up to the last end of a flow or `settle`;
-    `waited_ps[link]` what the link has cost transfers, each charged when its rate changes and when it ends;
+    `waited_ps[link]` what the link has cost transfers, each charged when its rate changes and when it ends
+    (a paced one when it no longer is);
     `events` counts starts and ends.
     """
 
@@ -139,16 +140,33 @@ class FlowNetwork:
         if one is None:
             return
         flow = one.flow if isinstance(one, Draw) else one
+        self._reschedule({one: one.rate} | self.maxmin.free(one, link))
         flow.paces -= 1
-        changed = {one: one.rate} | self.maxmin.free(one, link)
-        self._reschedule(changed)
         if flow.draws:
             alone = draws_alone([draw.links for draw in flow.draws])
             for draw, rate in zip(flow.draws, alone, strict=True):
                 draw.alone = rate
-            flow.alone = sum(alone)
+            self._hurry(flow, sum(alone))
         else:
-            flow.alone = rate_alone(flow.links)
+            self._hurry(flow, rate_alone(flow.links))
+        if not flow.paces:
+            assert flow.end is not None
+            flow.end = self.clock.move(flow.end, self._ends_at_ps(flow), FLOW_END + flow.id)
+
+    def _hurry(self, flow: Flow, alone: float) -> None:
+        """From now on a flow would have another rate alone: what it is behind takes so much less time.
+
+        As long as it is paced nobody knows how much, and links are not charged.
+        """
+        waited, scale = flow.waited or {}, flow.alone / alone
+        flow.alone = alone
+        for link in waited:
+            waited[link] *= scale
+            if not flow.paces:
+                self.waited_ps[link] += waited[link]
+
+    def _ends_at_ps(self, flow: Flow) -> int:
+        return self.clock.now + ceil(flow.left / flow.rate) if flow.rate > 0.0 else FOREVER
 
     def cancel(self, transfer: Transfer) -> None:
         """Break a transfer off: what has not moved does not, and whoever waits for it is told at once."""
@@ -238,7 +256,8 @@ class FlowNetwork:
 
     def _path_with_changed(self, path: Path) -> Path:
         missing = [self._changed[i] for i in path.counted if i in self._changed]
-        return path._replace(links=(*path.links, *(link for link in missing if link not in path.links)))
+        own = path.links  # what paces a flow stays the last of them
+        return path._replace(links=(*(link for link in missing if link not in own), *own))
 
     def _reschedule(self, changed: dict[Flow | Draw, float]) -> None:
         """Account for what changed flows moved at their old rates, and move their ends."""
@@ -260,12 +279,11 @@ class FlowNetwork:
                     flow.end = Moment(self.clock)
                     flow.end.callbacks.append(partial(self._end, flow))
                 continue
-            ends_at_ps = now + ceil(flow.left / flow.rate) if flow.rate > 0.0 else FOREVER
             if flow.end is None:
-                flow.end = self.clock.at(ends_at_ps, FLOW_END + flow.id)
+                flow.end = self.clock.at(self._ends_at_ps(flow), FLOW_END + flow.id)
                 flow.end.callbacks.append(partial(self._end, flow))
             else:
-                flow.end = self.clock.move(flow.end, ends_at_ps, FLOW_END + flow.id)
+                flow.end = self.clock.move(flow.end, self._ends_at_ps(flow), FLOW_END + flow.id)
 
     def _gathered(self, changed: dict[Flow | Draw, float]) -> dict[Flow, float]:
         """The changed flows with their old rates, pooled ones in place of their queue pairs."""
@@ -319,16 +337,11 @@ class FlowNetwork:
                 self._note(flow, link, behind_ps * part)
         else:
             assert flow.holder is not None
-            link = flow.holder.id
-            self.waited_ps[link] += behind_ps
-            waited = flow.waited
-            if waited is None:
-                flow.waited = {link: behind_ps}
-            else:
-                waited[link] = waited.get(link, 0.0) + behind_ps
+            self._note(flow, flow.holder.id, behind_ps)
 
     def _note(self, flow: Flow, link: int, behind_ps: float) -> None:
-        self.waited_ps[link] += behind_ps
+        if not flow.paces:
+            self.waited_ps[link] += behind_ps
         if flow.waited is None:
             flow.waited = {link: behind_ps}
         else:
