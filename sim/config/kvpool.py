@@ -95,3 +95,20 @@ class KvPool(Form):
         if self.ttl is not None and self.eviction != "ttl":
             raise ValueProblem("a ttl means nothing to this eviction", "write eviction: ttl", ["ttl"])
         return self
+
+    @model_validator(mode="after")
+    def _means_something(self) -> Self:
+        if self.rebalance is not None and self.policy != "pooled":
+            raise ValueProblem(
+                f"nodes copy nothing to each other with policy: {self.policy}",
+                "write policy: pooled, or rebalance: null",
+                ["rebalance"],
+            )
+        if self.policy != "none" and not self.hbm and self.write != "through":
+            which = "HBM evicts" if self.write == "back" else "were seen before in HBM"
+            raise ValueProblem(
+                f"write: {self.write} writes blocks that {which}, and hbm: false keeps none there",
+                "write hbm: true, or write: through",
+                ["write", "hbm"],
+            )
+        return self

@@ -121,9 +121,8 @@ class Rebalance:
             return
         self._keep(other, taken)
         moves.counts["rebalanced"] += 1
-        size = sum([size for size, _ in parts])
-        moves.read_bytes[TIERS[DRAM]] += size
-        moves.written_bytes[TIERS[DRAM]] += size
+        moves.read_bytes[TIERS[DRAM]] += sum([size for size, _ in parts])
+        moves.has_written(Place(DRAM, target), parts)
 
     def _keep(self, cache: Cache, taken: Lease) -> None:
         """Let others find what has come."""

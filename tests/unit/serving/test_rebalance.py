@@ -78,6 +78,8 @@ def test_the_whole_prefix_is_found_when_its_bytes_are_there(tmp_path):
     assert cache.hits(A) == 4
     assert soonest_ps <= clock.now <= soonest_ps + SECOND // 10
     assert moves.written_bytes["dram"] == moves.read_bytes["dram"] == size
+    assert [moves.written_over[kind] for kind in ("dram", "nic_tx", "nic_rx")] == [2 * size, size, size]
+    assert moves.read_over == {}
     assert cache.claimed == 0
 
 
