@@ -18,10 +18,11 @@ from sim.kvpool.pool import DRAM, NVME, Place
 from sim.network.flow import Transfer
 from sim.serving.handoff import Handoff
 from sim.serving.job import Job
-from sim.serving.kvfetch import Fetch, Wanted
+from sim.serving.kvfetch import Fetch, Found, Wanted
 from sim.serving.kvmoves import KvMoves
 from sim.serving.kvsave import Save
 from sim.serving.plan import Seat
+from sim.workload.request import Request
 
 if TYPE_CHECKING:
     from sim.serving.prefill import PrefillPool, PrefillReplica
@@ -125,15 +126,32 @@ class PrefillFlows:
                 job.users += 1
                 self.saving.begin(job, replica.seat, replica.release, (from_ps, done_ps))
 
-    def warm(self, blocks: Sequence[int], seat: Seat) -> None:
-        """Put the blocks of an earlier prompt where saving it would have left them; nothing moves."""
-        if not blocks or self.plan.write != "through":
+    def warm(self, request: Request, seat: Seat, hits: int) -> None:
+        """Put the blocks of an earlier prompt where serving it would have left them; nothing moves.
+
+        Its replica had `hits` blocks in HBM. Those of a prefix too short to be worth fetching do not draw the
+        rest to their node.
+        """
+        if not request.blocks or self.plan.write != "through":
             return
         node = seat.nodes[0]
         if self.plan.replicate != "always":
-            found = self.fetching.find(blocks, seat, 0)
-            node = found.place.node if found is not None else node
-        self.saving.put(Place(DRAM, node), blocks)
+            found = self.fetching.find(request.blocks, seat, hits)
+            if found is not None and found.place.node != node and self._is_worth(request, seat, found, hits):
+                node = found.place.node
+        self.saving.put(Place(DRAM, node), request.blocks)
+
+    def _is_worth(self, request: Request, seat: Seat, found: Found, hits: int) -> bool:
+        """Whether a prompt would have been fetched from where it was found."""
+        if self.plan.fetch == "never":
+            return False
+        most = request.input_tokens - 1
+        cached, having = (min(blocks * self.pool.block_tokens, most) for blocks in (hits, found.blocks))
+        anew_ps, rest_ps = (
+            self.moves.timing.prefill_ps(((request.input_tokens - tokens, tokens),))
+            for tokens in (cached, having)
+        )
+        return self.fetching.is_worth(seat, found, hits, anew_ps, rest_ps)
 
     def computed(self, job: Job) -> None:
         """A prompt is computed: nothing holds back what leaves; what has not begun to leave does now."""

@@ -3,7 +3,8 @@
 Model: each earlier request is routed as usual and its blocks are put into the cache of the replica chosen.
 For the router to spread load, a replica works its prompts off one after the other, as long as each would
 take alone; nothing else about those requests is simulated. In the pool they are written to the node of
-their replica, or beside the longest prefix that is there, where copies are not always made.
+their replica, or beside the longest prefix that another has, where that would have been worth fetching and
+copies are not always made.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def warm(pool: PrefillPool, history: Iterable[Request]) -> int:
         if pool.estimates is not None:
             pool.estimates.ask(request, pool.view)
             pool.estimates.assume(number, now)
-        cached = min(pool.view.match.depth(number) * pool.block_tokens, request.input_tokens - 1)
+        hits = pool.view.match.depth(number)
+        cached = min(hits * pool.block_tokens, request.input_tokens - 1)
         new = request.input_tokens - cached
         loads.choose(number, new)
         free_at[number] = max(free_at[number], now) + prefill_ps(((new, cached),))
@@ -40,7 +42,7 @@ def warm(pool: PrefillPool, history: Iterable[Request]) -> int:
         if pool.flows is None or pool.keeps_blocks:
             pool.replicas[number].memory.keep(request.blocks)
         if pool.flows is not None:
-            pool.flows.warm(request.blocks, pool.replicas[number].seat)
+            pool.flows.warm(request, pool.replicas[number].seat, hits)
         fed += 1
     for _, number, tokens in working:
         loads.done(number, tokens)
