@@ -1,32 +1,38 @@
 """Computed KV that is saved to the pool, and evicted KV that moves down a tier.
 
 Model: blocks are written to host memory of the replica's node, and are there for others when their bytes are.
-Blocks that came from another node stay there alone, unless the pool replicates them; then what is new is
-written beside them, over the fabric. Room is taken for all of them before the first byte moves; where there
-is none, because others are writing or reading all there is, they are not saved. What host memory evicts goes
-to the NVMe of its node, if that lends some, with those blocks before it that are not there yet.
+Blocks that came from another node stay there alone, and what is new is written beside them, over the fabric,
+unless the pool replicates them or that node is lost. Room is taken for all of them before the first byte
+moves; where there is none, because others are writing or reading all there is, they are not saved. What host
+memory evicts goes to the NVMe of its node, if that lends some, with those blocks before it that are not there
+yet. What is evicted while blocks before it are on their way to the same place is sent alone, and found with
+them.
 Units: bytes, picoseconds.
 Ignores: KV of generated tokens, and the memory that an evicted block leaves while it is still being read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
 
 from simpy import Event
 
-from sim.clock import FLOW_START, Errand
+from sim.clock import FLOW_START, Errand, Moment
 from sim.kvpool.cache import Cache, Lease, Run
 from sim.kvpool.pool import DRAM, NVME, Place
 from sim.network.parts import Part
 from sim.network.waiting import Delivery
 from sim.serving.job import Job
 from sim.serving.kvmoves import KvMoves
+from sim.serving.kvways import KvPart
 from sim.serving.plan import Seat
 from sim.serving.stream import capped, production
 from sim.tables.schema import NOT_YET
 
 Done = Callable[[Job], None]
+Ways = Callable[[int], list[KvPart]]
+"""The flows that bring so many blocks to where they are written."""
 
 
 class Save:
@@ -41,6 +47,7 @@ class Save:
         self.pool = moves.pool
         self.production = production(moves.fabric) if self.plan.streams else NOT_YET
         self.is_warming = False
+        self._coming: dict[tuple[Place, int], Moment] = {}  # evicted blocks on their way to a place
         self.pool.demote_to(self._demote)
 
     def begin(self, job: Job, seat: Seat, done: Done, made_ps: tuple[int, int]) -> None:
@@ -82,17 +89,17 @@ class Save:
             cache, lease = taken
             missing = len(blocks) - lease.hits
             if missing:
-                parts = self.moves.ways.out_of_replica(seat, place.node, missing)
+                parts: Sequence[Part] = self.moves.ways.out_of_replica(seat, place.node, missing)
                 latency_ps = max([path.latency_ps for _, path in parts])
                 from_ps, until_ps = made_ps
                 yield clock.at(max(clock.now, from_ps) + latency_ps, FLOW_START + job.request.id)
                 if clock.now < until_ps:
                     lasts_ps = until_ps - clock.now
-                    held, links = capped(parts, lasts_ps, self.plan.layers, self.production)
+                    parts, links = capped(parts, lasts_ps, self.plan.layers, self.production)
                     job.capped = (*job.capped, *links)
-                    yield from self._write(place, cache, lease, held)
-                else:
-                    yield from self._write(place, cache, lease, parts)
+                is_there = yield from self._write(place, cache, lease, parts)
+                if is_there and self._is_copy(job, place, lease.hits):
+                    self.moves.counts["replicated"] += 1
             else:
                 cache.release(lease)
         done(job)
@@ -104,28 +111,48 @@ class Save:
         return job.blocks[: job.known_blocks] if self.plan.write == "second_use" else ()
 
     def _home(self, job: Job, seat: Seat) -> int:
-        """The node that a prompt's blocks are written to."""
-        own = seat.nodes[0]
-        if job.source is None or job.source.node == own:
-            return own
-        if job.keeps_copy:
-            self.moves.counts["replicated"] += 1
-            return own
-        return job.source.node
+        """The node that a prompt's blocks are written to: its own where the source is lost, too."""
+        source = job.source
+        if source is None or job.keeps_copy or source.node in self.pool.lost:
+            return seat.nodes[0]
+        return source.node
+
+    @staticmethod
+    def _is_copy(job: Job, place: Place, hits: int) -> bool:
+        """Whether blocks of another node are kept here too, where the place had `hits` of them."""
+        if not job.keeps_copy or job.source is None or job.wanted is None:
+            return False
+        return job.source.node != place.node and hits < job.wanted.found.blocks
 
     def _back(self, seat: Seat, run: Run) -> Generator[Event, Delivery, None]:
-        place, blocks = Place(DRAM, seat.nodes[0]), run.source[: run.end]
-        taken = self._take(place, blocks)
-        if taken is not None:
-            parts = self.moves.ways.out_of_replica(seat, place.node, len(blocks) - taken[1].hits)
-            yield from self._write(place, *taken, parts)
+        place = Place(DRAM, seat.nodes[0])
+        return self._move(place, run, partial(self.moves.ways.out_of_replica, seat, place.node))
 
     def _down(self, node: int, run: Run) -> Generator[Event, Delivery, None]:
-        place, blocks = Place(NVME, node), run.source[: run.end]
+        return self._move(Place(NVME, node), run, partial(self.moves.ways.down, node))
+
+    def _move(self, place: Place, run: Run, ways: Ways) -> Generator[Event, Delivery, None]:
+        """Write evicted blocks and those before them, unless they are there, or on their way already."""
+        clock, coming = self.moves.clock, self._coming
+        blocks = run.source[: run.end]
+        if (place, blocks[-1]) in coming:
+            return
         taken = self._take(place, blocks)
-        if taken is not None:
-            parts = self.moves.ways.down(node, len(blocks) - taken[1].hits)
-            yield from self._write(place, *taken, parts)
+        if taken is None:
+            return
+        cache, lease = taken
+        missing = [(place, block) for block in blocks[lease.hits :]]
+        before = dict.fromkeys([coming[one] for one in missing if one in coming])
+        own = [one for one in missing if one not in coming]
+        there = Moment(clock)
+        coming.update(dict.fromkeys(own, there))
+        parts = ways(len(own))
+        if own:
+            yield clock.at(clock.now + max([path.latency_ps for _, path in parts]), FLOW_START)
+        yield from self._write(place, cache, lease, parts, before)
+        for one in own:
+            del coming[one]
+        there.fire()
 
     def _take(self, place: Place, blocks: Sequence[int]) -> tuple[Cache, Lease] | None:
         """Take room at a place for the blocks that are not there; None where nothing can be written."""
@@ -140,9 +167,9 @@ class Save:
         return cache, lease
 
     def _write(
-        self, place: Place, cache: Cache, lease: Lease, parts: Sequence[Part]
-    ) -> Generator[Event, Delivery, None]:
-        """Send, and let others find the blocks when they are there."""
+        self, place: Place, cache: Cache, lease: Lease, parts: Sequence[Part], before: Iterable[Moment] = ()
+    ) -> Generator[Event, Delivery, bool]:
+        """Send, and let others find the blocks when they, and those `before` them, are there; if ever."""
         size = sum([size for size, _ in parts])
         if size:
             is_lost = place.node in self.pool.lost
@@ -150,8 +177,10 @@ class Save:
             if delivery is None or delivery.is_broken:
                 self.moves.counts["broken"] += 1
                 cache.abandon(lease)
-                return
+                return False
+        yield from before
         cache.publish(lease)
         cache.release(lease)
         self.pool.touched(cache, self.moves.clock.now)
         self.moves.has_written(place, parts)
+        return True
