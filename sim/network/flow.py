@@ -25,10 +25,15 @@ class Transfer(Moment):
 class Pace(Link):
     """A link of one flow alone, which holds it back to the rate at which its bytes come to be.
 
-    It is lifted when they all are; until then the flow cannot have ended.
+    It is lifted when they all are; until then the flow cannot have ended. `alone` is the rate that the flow
+    has afterwards where nobody else is there; 0 where that is just what its links have.
     """
 
-    __slots__ = ()
+    __slots__ = ("alone",)
+
+    def __init__(self, id: int, capacity: float) -> None:
+        super().__init__(id, capacity)
+        self.alone = 0.0
 
 
 class Flow(Rated):

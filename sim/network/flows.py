@@ -26,7 +26,7 @@ from sim.network.flow import Draw, Flow, Pace, Transfer, pooled
 from sim.network.maxmin import Link, MaxMin
 from sim.network.parts import Part, Pooled
 from sim.network.path import Path
-from sim.network.waiting import Delivery, delivery, draws_alone, rate_alone, rates_alone
+from sim.network.waiting import Delivery, delivery, foresee, rate_alone, rates_alone
 from sim.tables.schema import NOT_YET, PS_PER_S
 
 
@@ -95,6 +95,7 @@ class FlowNetwork:
         parts = [(size, way.of_a_flow()) for size, way in parts]
         if self._changed:
             parts = [(size, self._with_changed(way)) for size, way in parts]
+        foresee(parts)
         rates = iter(rates_alone(parts))
         for size, way in parts:
             if isinstance(way, Path):
@@ -142,13 +143,11 @@ class FlowNetwork:
         flow = one.flow if isinstance(one, Draw) else one
         self._reschedule({one: one.rate} | self.maxmin.free(one, link))
         flow.paces -= 1
-        if flow.draws:
-            alone = draws_alone([draw.links for draw in flow.draws])
-            for draw, rate in zip(flow.draws, alone, strict=True):
-                draw.alone = rate
-            self._hurry(flow, sum(alone))
-        else:
-            self._hurry(flow, rate_alone(flow.links))
+        alone = link.alone or rate_alone(one.links)
+        if isinstance(one, Draw):
+            one.alone = alone
+            alone = sum([draw.alone for draw in flow.draws])
+        self._hurry(flow, alone)
         if not flow.paces:
             assert flow.end is not None
             flow.end = self.clock.move(flow.end, self._ends_at_ps(flow), FLOW_END + flow.id)

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from sim.network.flow import Pace
 from sim.network.maxmin import Link, Rated, fill
-from sim.network.parts import Part
+from sim.network.parts import Part, Pooled
 from sim.network.path import Path
 from sim.tables.schema import NOT_YET
 
@@ -63,6 +64,25 @@ def rates_alone(parts: Sequence[Part]) -> list[float]:
             loads[link] = loads.get(link, 0) + moved
     lasts_ps = max([load / link.nominal for link, load in loads.items()])
     return [moved / lasts_ps for moved, _ in flows]
+
+
+def foresee(parts: Sequence[Part]) -> None:
+    """Note at what paces some parts how fast they are alone when it is lifted, if anything paces them."""
+    ways = [(way,) if isinstance(way, Path) else way.paths for _, way in parts]
+    paces = [path.links[-1] for paths in ways for path in paths]
+    if not isinstance(paces[0], Pace):
+        return
+    free = [
+        (size, _unpaced(way) if isinstance(way, Path) else Pooled(tuple(map(_unpaced, way.paths))))
+        for size, way in parts
+    ]
+    for pace, rate in zip(paces, rates_alone(free), strict=True):
+        assert isinstance(pace, Pace)
+        pace.alone = rate
+
+
+def _unpaced(path: Path) -> Path:
+    return path._replace(links=path.links[:-1])
 
 
 def draws_alone(ways: Sequence[tuple[Link, ...]]) -> list[float]:

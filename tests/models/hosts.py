@@ -130,6 +130,7 @@ def pooled_plan(
         router=RouterPlan("round_robin", "least_loaded", 1.0),
         reuse=True,
         kv_bytes_per_token=BLOCK_BYTES // BLOCK_TOKENS,
+        kv_heads=ranks,
         block_tokens=BLOCK_TOKENS,
         kv=KvPlan(lent=lent, **kv),
     )

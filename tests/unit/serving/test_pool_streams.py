@@ -147,3 +147,13 @@ def test_no_byte_leaves_before_it_is_made(course, ranks, rates):
     assert sent[-1][2] == pytest.approx(written)
     assert row["transfer_hidden_ps"] > 0
     stage.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("rates", [WIDE, {"nic_tx": 1.0, "nic_rx": 4.0}])
+def test_parts_of_a_stream_that_share_a_nic_wait_for_nobody(ranks, rates):
+    """Dealt out to ranks or not, what is alone is told to have waited for nothing."""
+    stage, found = streamed(rates, ranks=ranks)
+    assert found[0]["phase_transfer_ps"] in (25, 257)
+    assert found[0]["transfer_waited_ps"] == 0
+    assert sum(stage.serving.network.waited_ps.values()) == pytest.approx(0)
