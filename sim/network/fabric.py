@@ -53,12 +53,16 @@ class Port(NamedTuple):
 
 
 class Nics(NamedTuple):
-    """The NICs of a port: number, links out and in, their leaves, and what caps their queue pairs."""
+    """The NICs of a port: number, links out and in, their leaves, and what caps their queue pairs.
+
+    Ports at the same leaves are at the same `place`.
+    """
 
     number: int
-    tx: int
-    rx: int
+    tx: Link
+    rx: Link
     leaves: tuple[int, ...]
+    place: int
     cap: Cap | None
 
 
@@ -74,7 +78,8 @@ class Fabric:
         self.groups = (cluster.rails or cluster.types[0].gpus) // self.lanes
         self.table = Links()
         self._ends: list[Nics | None] = [None] * (len(cluster.types) * self.groups)
-        self._middles: dict[tuple[tuple[int, ...], tuple[int, ...]], Path] = {}
+        self._places: dict[tuple[int, ...], int] = {}
+        self._middles: dict[tuple[int, int], Path] = {}
         self._latencies: dict[tuple[int, int], int] = {}
         self._route: Spray | Hashed | None = None
         routing = cluster.fabric.routing if cluster.fabric else None
@@ -104,13 +109,13 @@ class Fabric:
 
     def sending(self, node: int) -> int:
         """How many flows leave a node over its NICs now."""
-        ends, solver, first = self._ends, self.table.solver, node * self.groups
-        return sum(len(solver[nics.tx].flows) for nics in ends[first : first + self.groups] if nics)
+        ends, first = self._ends, node * self.groups
+        return sum(len(nics.tx.flows) for nics in ends[first : first + self.groups] if nics)
 
     def spare(self, node: int) -> float:
         """What all NICs of a node together would give one flow more on each now, in bytes per picosecond."""
-        ends, solver, first = self._ends, self.table.solver, node * self.groups
-        links = [solver[nics.tx] for nics in ends[first : first + self.groups] if nics]
+        ends, first = self._ends, node * self.groups
+        links = [nics.tx for nics in ends[first : first + self.groups] if nics]
         return (
             sum([link.capacity / (len(link.flows) + 1) for link in links])
             if len(links) == self.groups
@@ -143,7 +148,7 @@ class Fabric:
     def nic_links(self, port: Port) -> tuple[Link, Link]:
         """The NICs of a port as the solver sees them, out and in."""
         nics = self._nics(port)
-        return self.links[nics.tx], self.links[nics.rx]
+        return nics.tx, nics.rx
 
     def wait_ps(self, source: Port, target: Port) -> int:
         """What passes before the first byte between GPUs, whatever way the bytes go."""
@@ -238,11 +243,10 @@ class Fabric:
         if not self.is_fixed:
             middle = self._between(one, other, queue_pair)
         else:
-            middle = self._middles.get((one.leaves, other.leaves)) or self._between(one, other, 0)
-        solver = self.table.solver
+            middle = self._middles.get((one.place, other.place)) or self._between(one, other, 0)
         return Path(
-            (solver[one.tx], *middle.links, solver[other.rx]),
-            (one.tx, *middle.counted, other.rx),
+            (one.tx, *middle.links, other.rx),
+            (one.tx.id, *middle.counted, other.rx.id),
             middle.latency_ps,
             one.cap,
         )
@@ -255,7 +259,7 @@ class Fabric:
             way = self._route.way(one.leaves, other.leaves, (one.number, other.number, queue_pair))
         middle = self.table.path(way, self._leaf_latency_ps(one.leaves[0], other.leaves[0]))
         if self.is_fixed:
-            self._middles[one.leaves, other.leaves] = middle
+            self._middles[one.place, other.place] = middle
         return middle
 
     def _leaf_latency_ps(self, one: int, other: int) -> int:
@@ -283,7 +287,9 @@ class Fabric:
             leaves = tuple(dict.fromkeys(self.cluster.leaf_of(port.node, rail) for rail in rails))
             ends = Ends((port.node,), rails, tuple(leaf for leaf in leaves if leaf != NO_LEAF))
             tx, rx = self._nic(port, "tx", ends), self._nic(port, "rx", ends)
-            nics = self._ends[number] = Nics(number, tx, rx, leaves, self._pair_cap(port))
+            place, links = self._places.setdefault(leaves, len(self._places)), self.links
+            nics = Nics(number, links[tx], links[rx], leaves, place, self._pair_cap(port))
+            self._ends[number] = nics
         return nics
 
     def _pair_cap(self, port: Port) -> Cap | None:

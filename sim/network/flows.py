@@ -113,10 +113,10 @@ class FlowNetwork:
         self.events += 1
         self._flows[flow] = None
         changed = self.maxmin.add(flow)
-        changed.setdefault(flow, 0.0)  # also where it stays at nothing, over a link that has failed
-        self._reschedule(changed)
-        assert flow.end is not None
-        return flow.end
+        changed.pop(flow, None)
+        if changed:
+            self._reschedule(changed)
+        return self._schedule(flow)
 
     def _start_pooled(
         self, size: int, ways: Sequence[tuple[Path, float]], transfer: Transfer | None
@@ -130,10 +130,27 @@ class FlowNetwork:
         for draw in flow.draws:
             self.events += 1
             self._flows[draw] = None
-            changed = {draw: 0.0} | self.maxmin.add(draw) | changed
-        self._reschedule(changed)
-        assert flow.end is not None
-        return flow.end
+            changed = self.maxmin.add(draw) | changed
+        self._reschedule({one: rate for one, rate in changed.items() if one not in flow.draws})
+        flow.gather(self.clock.now)
+        return self._schedule(flow)
+
+    def _schedule(self, flow: Flow) -> Moment:
+        """Let a flow that begins end when it has moved all, or never over a link that has failed."""
+        if flow.draws:
+            flow.turn()
+        else:
+            flow.holder = flow.bottleneck
+        if flow.paces:
+            end = Moment(self.clock)
+        else:
+            end = self.clock.at(self._ends_at_ps(flow), FLOW_END + flow.id)
+        end.callbacks.append(partial(self._end, flow))
+        flow.end = end
+        return end
+
+    def _ends_at_ps(self, flow: Flow) -> int:
+        return self.clock.now + ceil(flow.left / flow.rate) if flow.rate > 0.0 else FOREVER
 
     def lift(self, link: Pace) -> None:
         """Let a flow go on without what paced it: all its bytes are there now."""
@@ -163,9 +180,6 @@ class FlowNetwork:
             waited[link] *= scale
             if not flow.paces:
                 self.waited_ps[link] += waited[link]
-
-    def _ends_at_ps(self, flow: Flow) -> int:
-        return self.clock.now + ceil(flow.left / flow.rate) if flow.rate > 0.0 else FOREVER
 
     def cancel(self, transfer: Transfer) -> None:
         """Break a transfer off: what has not moved does not, and whoever waits for it is told at once."""
@@ -270,18 +284,12 @@ class FlowNetwork:
                 left = flow.left - old_rate * since_ps
                 flow.left = left if left > 0.0 else 0.0
                 flow.updated_ps = now
-            flow.holder = flow.bottleneck
             if flow.draws:
                 flow.turn()
-            if flow.paces:
-                if flow.end is None:
-                    flow.end = Moment(self.clock)
-                    flow.end.callbacks.append(partial(self._end, flow))
-                continue
-            if flow.end is None:
-                flow.end = self.clock.at(self._ends_at_ps(flow), FLOW_END + flow.id)
-                flow.end.callbacks.append(partial(self._end, flow))
             else:
+                flow.holder = flow.bottleneck
+            if not flow.paces:
+                assert flow.end is not None
                 flow.end = self.clock.move(flow.end, self._ends_at_ps(flow), FLOW_END + flow.id)
 
     def _gathered(self, changed: dict[Flow | Draw, float]) -> dict[Flow, float]:

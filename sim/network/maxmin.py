@@ -13,7 +13,7 @@ Ignores: everything that takes time to converge in a real fabric (slow start, pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Generic, TypeVar
 
 SLACK = 1e-12
@@ -59,15 +59,18 @@ class MaxMin(Generic[F]):
 
     def add(self, flow: F) -> dict[F, float]:
         """Let a flow in, and rate again whoever has to make room."""
-        affected: dict[F, None] = {flow: None}
+        affected: dict[F, float] = {flow: 0.0}
         alone = True
         tightest = flow.links[0]
         for link in flow.links:
             flows = link.flows
             if flows:
                 alone = False
-                affected.update(link.held)
                 flows[flow] = flows.get(flow, 0) + 1
+                fair = link.capacity / len(flows)
+                for other in flows:  # who has more than this will give way, unless the flow is held elsewhere
+                    if other.bottleneck is link or other.rate > fair:
+                        affected[other] = other.rate
             else:
                 flows[flow] = 1
                 if link.capacity < tightest.capacity:
@@ -76,23 +79,20 @@ class MaxMin(Generic[F]):
             flow.bottleneck = tightest
             flow.rate = tightest.capacity
             tightest.held[flow] = None
-            return {flow: 0.0}
-        return self._rate_again(affected, {})
+            return affected
+        return self._rate_again(affected)
 
     def remove(self, flow: F) -> dict[F, float]:
         """Let a flow out, and rate again whoever it had held back."""
-        touched: dict[Link, None] = {}
-        for link in flow.links:
-            link.flows.pop(flow, None)
-            if link.flows:
-                touched[link] = None
         assert flow.bottleneck is not None
         del flow.bottleneck.held[flow]
         flow.bottleneck = None
-        affected: dict[F, None] = {}
-        for link in touched:
-            affected.update(link.held)
-        return self._rate_again(affected, touched) if affected else {}
+        affected: dict[F, float] = {}
+        for link in flow.links:
+            link.flows.pop(flow, None)
+            for other in link.held:
+                affected[other] = other.rate
+        return self._rate_again(affected) if affected else {}
 
     def free(self, flow: F, link: Link) -> dict[F, float]:
         """Take a link that nobody else is on off the way of a flow, and rate again whoever that concerns."""
@@ -105,7 +105,7 @@ class MaxMin(Generic[F]):
         tightest = flow.links[0]
         for other in flow.links:
             if len(other.flows) > 1 or other.flows[flow] > 1:
-                return self._rate_again({flow: None}, {})
+                return self._rate_again({flow: flow.rate})
             if other.capacity < tightest.capacity:
                 tightest = other
         before, flow.rate, flow.bottleneck = flow.rate, tightest.capacity, tightest
@@ -115,26 +115,29 @@ class MaxMin(Generic[F]):
     def change(self, link: Link, capacity: float) -> dict[F, float]:
         """Give a link another capacity, and rate again whoever that concerns."""
         link.capacity = capacity
-        affected = dict.fromkeys(link.flows)
-        return self._rate_again(affected, {}) if affected else {}
+        affected = {flow: flow.rate for flow in link.flows}
+        return self._rate_again(affected) if affected else {}
 
-    def _rate_again(self, affected: dict[F, None], touched: dict[Link, None]) -> dict[F, float]:
-        """Rate the affected flows against the others held, drawing in more until all have a bottleneck."""
-        before: dict[F, float] = {}
+    def _rate_again(self, affected: dict[F, float]) -> dict[F, float]:
+        """Rate the affected flows against the others held, drawing in more until all have a bottleneck.
+
+        Each comes with its rate before; those whose rate is another now are given back.
+        """
+        touched: dict[Link, None] = {}
         fresh: Iterable[F] = affected
         while fresh:
             for flow in fresh:
-                before[flow] = flow.rate
                 for link in flow.links:
                     touched[link] = None
             if fill(affected, touched):
                 break  # nobody else is on these links
             fresh = self._without_bottleneck(affected, touched)
-            affected.update(dict.fromkeys(fresh))
-        return {flow: rate for flow, rate in before.items() if flow.rate != rate}
+            for flow in fresh:
+                affected[flow] = flow.rate
+        return {flow: rate for flow, rate in affected.items() if flow.rate != rate}
 
     @staticmethod
-    def _without_bottleneck(affected: dict[F, None], touched: dict[Link, None]) -> list[F]:
+    def _without_bottleneck(affected: dict[F, float], touched: dict[Link, None]) -> list[F]:
         """Flows outside `affected` that must be rated again: they, or one inside, lack a bottleneck."""
         drawn: dict[F, None] = {}
         for link in touched:
@@ -158,7 +161,7 @@ class MaxMin(Generic[F]):
         return list(drawn)
 
 
-def fill(flows: Iterable[Rated], links: Iterable[Link]) -> bool:
+def fill(flows: Collection[Rated], links: Iterable[Link]) -> bool:
     """Progressive filling: raise all `flows` together; a link that is full holds back those on it.
 
     Flows on the links but not among `flows` keep their rates and count as load; whether there are none.
@@ -178,14 +181,19 @@ def fill(flows: Iterable[Rated], links: Iterable[Link]) -> bool:
         if raised:
             room[link] = link.capacity - load if load < link.capacity else 0.0
             count[link] = raised
-    while waiting:
+    while True:
         tightest, share = _tightest(room, count)
-        if count[tightest] == len(waiting) == 1:
-            _hold(next(iter(waiting)), tightest, share)
-            break
-        for flow in [flow for flow in tightest.flows if flow in waiting]:
+        held = [flow for flow in tightest.flows if flow in waiting]
+        for flow in held:
+            if flow.bottleneck is not None:
+                del flow.bottleneck.held[flow]
+            flow.rate = share
+            flow.bottleneck = tightest
+            tightest.held[flow] = None
+        if len(held) == len(waiting):
+            return is_closed
+        for flow in held:
             del waiting[flow]
-            _hold(flow, tightest, share)
             for link in flow.links:
                 count[link] -= 1
                 if count[link]:
@@ -193,16 +201,6 @@ def fill(flows: Iterable[Rated], links: Iterable[Link]) -> bool:
                     room[link] = left if left > 0.0 else 0.0
                 else:
                     del count[link], room[link]
-    return is_closed
-
-
-def _hold(flow: Rated, link: Link, rate: float) -> None:
-    """Let a link hold a flow back at a rate."""
-    if flow.bottleneck is not None:
-        del flow.bottleneck.held[flow]
-    flow.rate = rate
-    flow.bottleneck = link
-    link.held[flow] = None
 
 
 def _tightest(room: dict[Link, float], count: dict[Link, int]) -> tuple[Link, float]:

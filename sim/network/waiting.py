@@ -39,6 +39,8 @@ def rate_alone(links: tuple[Link, ...]) -> float:
         one, other = links
         if one is not other:
             return one.nominal if one.nominal < other.nominal else other.nominal
+    if len({*links}) == len(links):
+        return min([link.nominal for link in links])
     return min([link.nominal / links.count(link) for link in links])
 
 
@@ -100,5 +102,8 @@ def delivery(holder: Link | None, waited: Mapping[int, float] | None) -> Deliver
     """The account of a transfer from that of its last part."""
     if not waited:
         return Delivery(holder.id if holder is not None else NOT_YET, 0)
+    if len(waited) == 1:
+        ((link, only_ps),) = waited.items()
+        return Delivery(link, round(only_ps) if only_ps > 0.0 else 0)
     total_ps = round(sum(waited.values()))
     return Delivery(max(waited, key=waited.__getitem__), max(total_ps, 0))
