@@ -81,8 +81,9 @@ class Clock(Environment):
 
         The old one stays in SimPy's heap and passes unnoticed.
         """
-        moved = self.at(at_ps, rank)
-        moved.callbacks, moment.callbacks = moment.callbacks, []
+        moved = Moment(self)
+        moved.callbacks, moment.callbacks = moment.callbacks, moved.callbacks
+        heappush(self._queue, (at_ps, rank, next(self._eid), moved))
         return moved
 
     def stop_after(self, horizon_ps: int) -> None:

@@ -141,10 +141,8 @@ class FlowNetwork:
             flow.turn()
         else:
             flow.holder = flow.bottleneck
-        if flow.paces:
-            end = Moment(self.clock)
-        else:
-            end = self.clock.at(self._ends_at_ps(flow), FLOW_END + flow.id)
+        clock = self.clock
+        end = Moment(clock) if flow.paces else clock.at(self._ends_at_ps(flow), FLOW_END + flow.id)
         end.callbacks.append(partial(self._end, flow))
         flow.end = end
         return end

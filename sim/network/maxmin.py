@@ -13,7 +13,8 @@ Ignores: everything that takes time to converge in a real fabric (slow start, pa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from math import inf
 from typing import Any, Generic, TypeVar
 
 SLACK = 1e-12
@@ -92,6 +93,8 @@ class MaxMin(Generic[F]):
             link.flows.pop(flow, None)
             for other in link.held:
                 affected[other] = other.rate
+        if len(affected) == 1:
+            return self._rate_one(*affected)
         return self._rate_again(affected) if affected else {}
 
     def free(self, flow: F, link: Link) -> dict[F, float]:
@@ -102,21 +105,27 @@ class MaxMin(Generic[F]):
             return {}
         del link.held[flow]
         flow.bottleneck = None
-        tightest = flow.links[0]
-        for other in flow.links:
-            if len(other.flows) > 1 or other.flows[flow] > 1:
-                return self._rate_again({flow: flow.rate})
-            if other.capacity < tightest.capacity:
-                tightest = other
-        before, flow.rate, flow.bottleneck = flow.rate, tightest.capacity, tightest
-        tightest.held[flow] = None
-        return {flow: before}
+        return self._rate_one(flow)
 
     def change(self, link: Link, capacity: float) -> dict[F, float]:
         """Give a link another capacity, and rate again whoever that concerns."""
         link.capacity = capacity
         affected = {flow: flow.rate for flow in link.flows}
         return self._rate_again(affected) if affected else {}
+
+    def _rate_one(self, flow: F) -> dict[F, float]:
+        """Rate a flow again that may have its links to itself, which is told at once."""
+        before, tightest = flow.rate, flow.links[0]
+        for link in flow.links:
+            if len(link.flows) > 1 or link.flows[flow] > 1:
+                return self._rate_again({flow: before})
+            if link.capacity < tightest.capacity:
+                tightest = link
+        if flow.bottleneck is not None:
+            del flow.bottleneck.held[flow]
+        flow.rate, flow.bottleneck = tightest.capacity, tightest
+        tightest.held[flow] = None
+        return {flow: before} if before != flow.rate else {}
 
     def _rate_again(self, affected: dict[F, float]) -> dict[F, float]:
         """Rate the affected flows against the others held, drawing in more until all have a bottleneck.
@@ -167,20 +176,7 @@ def fill(flows: Collection[Rated], links: Iterable[Link]) -> bool:
     Flows on the links but not among `flows` keep their rates and count as load; whether there are none.
     """
     waiting = dict.fromkeys(flows)
-    room: dict[Link, float] = {}
-    count: dict[Link, int] = {}
-    is_closed = True
-    for link in links:
-        load, raised = 0.0, 0
-        for flow, crossings in link.flows.items():
-            if flow in waiting:
-                raised += crossings
-            else:
-                load += flow.rate * crossings
-                is_closed = False
-        if raised:
-            room[link] = link.capacity - load if load < link.capacity else 0.0
-            count[link] = raised
+    room, count, is_closed = _room(links, waiting)
     while True:
         tightest, share = _tightest(room, count)
         held = [flow for flow in tightest.flows if flow in waiting]
@@ -203,12 +199,33 @@ def fill(flows: Collection[Rated], links: Iterable[Link]) -> bool:
                     del count[link], room[link]
 
 
+def _room(
+    links: Iterable[Link], waiting: Mapping[Rated, None]
+) -> tuple[dict[Link, float], dict[Link, int], bool]:
+    """What each link has left for those who wait, their crossings, and whether nobody else is on any."""
+    room: dict[Link, float] = {}
+    count: dict[Link, int] = {}
+    is_closed = True
+    for link in links:
+        load, raised = 0.0, 0
+        for flow, crossings in link.flows.items():
+            if flow in waiting:
+                raised += crossings
+            else:
+                load += flow.rate * crossings
+                is_closed = False
+        if raised:
+            room[link] = link.capacity - load if load < link.capacity else 0.0
+            count[link] = raised
+    return room, count, is_closed
+
+
 def _tightest(room: dict[Link, float], count: dict[Link, int]) -> tuple[Link, float]:
     """The link with the smallest share for each crossing left, and that share; ties go to the lowest id."""
-    best, least = None, 0.0
+    best, least = None, inf
     for link, crossings in count.items():
         share = room[link] / crossings
-        if best is None or share < least or (share == least and link.id < best.id):
+        if share < least or (share == least and (best is None or link.id < best.id)):
             best, least = link, share
     assert best is not None
     return best, least
