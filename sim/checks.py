@@ -108,6 +108,18 @@ def more_than_capacity(resolved: Resolved) -> Iterator[Doubt]:
             )
 
 
+@doubt("routing")
+def nothing_to_be_near(resolved: Resolved) -> Iterator[Doubt]:
+    """A prefill router that looks for what is near before there is anything to be near to."""
+    form = resolved.scenario.router
+    if form.policy == "topology_aware" and form.order == "prefill_first":
+        yield (
+            "router.policy",
+            "topology_aware for prefill has nothing to be near to before the decode replica is chosen",
+            "set router.order: decode_first, or use it as decode_policy",
+        )
+
+
 @doubt("collectives")
 def unmeasured_collectives(resolved: Resolved) -> Iterator[Doubt]:
     """All-reduces whose times are scaled from other sizes, or cross the NICs."""

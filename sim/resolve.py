@@ -7,7 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from sim.base.errors import ConfigError, ConfigErrors, SimError, UnknownNameError, UnsupportedError
+from sim.base.errors import (
+    ConfigError,
+    ConfigErrors,
+    SimError,
+    UnknownNameError,
+    UnsupportedError,
+    ValueProblem,
+)
 from sim.catalog import Catalog, Engine, Model, load_catalog
 from sim.catalog.huggingface.file import ENDING, model_of_file
 from sim.clock import FOREVER
@@ -18,9 +25,11 @@ from sim.config.scenario import Pool, Scenario
 from sim.config.yamlfile import nearby
 from sim.kvpool.eviction import eviction
 from sim.serving.lending import kv_plan, lent_blocks
-from sim.serving.plan import Collectives, PoolPlan, RouterPlan, Seat, ServingPlan
+from sim.serving.ownrouter import own_router
+from sim.serving.plan import Collectives, PoolPlan, Seat, ServingPlan
 from sim.serving.rejection import smallest_ps
-from sim.serving.routers import router
+from sim.serving.routerplan import router_plan
+from sim.serving.routers import Policy, router
 from sim.serving.seating import NoRoom, lanes, misfit, seat
 from sim.serving.span import domains_of, span
 from sim.timing.build import timing_of
@@ -77,6 +86,7 @@ def resolve(scenario: Scenario) -> Resolved:
     catalog, mistakes = load_catalog(), Mistakes(scenario)
     model = _model(scenario, catalog, mistakes)
     engine = mistakes.named("engine", catalog.engines, scenario.engine)
+    policies = _policy(scenario, "policy", mistakes), _policy(scenario, "decode_policy", mistakes)
     _check_names(scenario, mistakes)
     cluster = _cluster(scenario, catalog, mistakes)
     mistakes.stop()
@@ -99,8 +109,10 @@ def resolve(scenario: Scenario) -> Resolved:
     timings = _timings(scenario, placements, mistakes)
     mistakes.stop()
     parts = zip(scenario.pools, seats, placements, memory, timings, strict=True)
-    plans = [replace(_pool_plan(*of_pool), units=_units(cluster, of_pool[1])) for of_pool in parts]
-    plan = _serving_plan(scenario, cluster, {pool.role: pool for pool in plans}, placements[0], engine)
+    plans = [_placed(_pool_plan(*of_pool), cluster) for of_pool in parts]
+    plan = _serving_plan(
+        scenario, cluster, {pool.role: pool for pool in plans}, placements[0], engine, policies
+    )
     return Resolved(scenario, cluster, plan, tuple(memory), tuple(placements))
 
 
@@ -119,10 +131,21 @@ def _model(scenario: Scenario, catalog: Catalog, mistakes: Mistakes) -> Model | 
         return None
 
 
+def _policy(scenario: Scenario, key: str, mistakes: Mistakes) -> Policy:
+    """A router policy: the name of a registered one, or what makes the user's own."""
+    written: str = getattr(scenario.router, key)
+    if ":" not in written:
+        mistakes.named(f"router.{key}", router, written)  # type: ignore[arg-type]
+        return written
+    try:
+        return own_router(written)
+    except ValueProblem as wrong:
+        mistakes.at(f"router.{key}", wrong.problem, wrong.hint or "")
+        return written
+
+
 def _check_names(scenario: Scenario, mistakes: Mistakes) -> None:
-    """Check what needs no catalogue: routers, roles, and the fields of the workload."""
-    for key in ("policy", "decode_policy"):
-        mistakes.named(f"router.{key}", router, getattr(scenario.router, key))  # type: ignore[arg-type]
+    """Check what needs no catalogue: roles, and the fields of the workload."""
     for role in ("prefill", "decode"):  # without a decode pool requests end with their first token
         count = sum(pool.role == role for pool in scenario.pools)
         if count != 1 and not (role == "decode" and not count):
@@ -302,19 +325,13 @@ def _collectives(pool: Pool, placement: Placement) -> Collectives | None:
     return Collectives(token_bytes, (0.0, *[size * token_bytes for size in sizes]))
 
 
-def _units(cluster: Cluster, seats: Sequence[Seat]) -> tuple[int, ...]:
-    """The fabric unit that each replica begins in."""
-    return tuple(cluster.unit_of(seat.nodes[0]) for seat in seats)
-
-
-def _router_plan(scenario: Scenario) -> RouterPlan:
-    form, rejects = scenario.router, scenario.router.reject == "slo"
-    return RouterPlan(
-        form.policy,
-        form.decode_policy,
-        form.load_weight,
-        smallest_ps(scenario.slo, "ttft") if rejects else None,
-        smallest_ps(scenario.slo, "tpot", "itl") if rejects else None,
+def _placed(pool: PoolPlan, cluster: Cluster) -> PoolPlan:
+    """A pool with the fabric unit and the NVLink domain that each replica begins in."""
+    nodes = [seat.nodes[0] for seat in pool.seats]
+    return replace(
+        pool,
+        units=tuple(cluster.unit_of(node) for node in nodes),
+        domains=tuple(cluster.domain_of(node) for node in nodes),
     )
 
 
@@ -324,15 +341,18 @@ def _serving_plan(
     plans: Mapping[str, PoolPlan],
     placement: Placement,
     engine: Engine,
+    policies: tuple[Policy, Policy],
 ) -> ServingPlan:
     run = scenario.run
     shard = placement.shard
+    kv = kv_plan(scenario.kv_pool, cluster, shard, scenario.workload.block_tokens, engine)
     return ServingPlan(
         prefill=plans["prefill"],
         decode=plans.get(
-            "decode", replace(plans["prefill"], name="decode", role="decode", seats=(), units=())
+            "decode",
+            replace(plans["prefill"], name="decode", role="decode", seats=(), units=(), domains=()),
         ),
-        router=_router_plan(scenario),
+        router=router_plan(scenario, policies),
         reuse=scenario.kv_pool.policy != "none",
         kv_bytes_per_token=shard.model.kv_bytes_per_token(shard.kv),
         kv_heads=shard.model.kv_heads,
@@ -343,5 +363,5 @@ def _serving_plan(
         measured_until_ps=FOREVER if run.duration is None else run.duration,
         kv_limits=shard.model.kv_limits(shard.kv),
         kv_state_bytes=shard.model.state_bytes_per_gpu(1),
-        kv=kv_plan(scenario.kv_pool, cluster, shard, scenario.workload.block_tokens, engine),
+        kv=replace(kv, stale_ps=max(kv.stale_ps, scenario.router.stale)),
     )

@@ -17,6 +17,7 @@ from sim.base import units
 from sim.base.dimensions import DIMENSIONS, PS_PER_S
 from sim.base.errors import ValueProblem, shown
 from sim.config import paths
+from sim.config.marks import Written as Located
 from sim.config.slo import SloLimit
 
 LONGEST_PS = 100 * 86400 * PS_PER_S  # picoseconds must fit a 64-bit integer, sums of some included
@@ -103,6 +104,28 @@ def model_source(value: object) -> str:
     return str(paths.resolve(value)) if value.lower().endswith(".json") else str(value)
 
 
+def policy_source(value: object) -> str:
+    """The name of a policy as it is; of `module:name` the absolute path, if that is a file beside this one.
+
+    `module` stands for `module.py`; what is no file there is looked for on the Python path, elsewhere.
+    """
+    if not isinstance(value, str):
+        word = shown(value)
+        raise ValueProblem(f"must be text, not {word}", f"put it in quotes: '{word}'")
+    module, colon, name = value.rpartition(":")
+    if not colon:
+        return str(value)
+    file = module if module.endswith(".py") else f"{module}.py"
+    path = paths.resolve(file, value.source if isinstance(value, Located) else None)
+    return f"{path}:{name}" if file == module or path.is_file() else str(value)
+
+
+def write_policy(policy: str, info: SerializationInfo) -> str:
+    """A policy, its file as written in the folder that the context gives."""
+    module, colon, name = policy.rpartition(":")
+    return f"{write_path(module, info)}:{name}" if colon and module.endswith(".py") else policy
+
+
 def text_of(value: object) -> str:
     """A path as text."""
     if isinstance(value, Path):
@@ -125,6 +148,9 @@ TraceSource = Annotated[str, BeforeValidator(trace_source), WRITTEN_PATH, PATH_S
 TableSource = TraceSource
 """The absolute path of a device file, or the name of a table of the catalogue."""
 ModelSource = Annotated[str, BeforeValidator(model_source), WRITTEN_PATH, PATH_SCHEMA]
+PolicySource = Annotated[
+    str, BeforeValidator(policy_source), PlainSerializer(write_policy, return_type=str), PATH_SCHEMA
+]
 
 __all__ = [
     "BytesPerSecond",
@@ -135,6 +161,7 @@ __all__ = [
     "Length",
     "ModelSource",
     "PerSecond",
+    "PolicySource",
     "PositiveDuration",
     "PositiveFraction",
     "Power",

@@ -28,6 +28,7 @@ from sim.config.quantities import (
     FilePath,
     ModelSource,
     PerSecond,
+    PolicySource,
     PositiveDuration,
     SloLimit,
     TableSource,
@@ -109,15 +110,32 @@ class Pool(NamedForm):
 class Router(Form):
     """Who gets the next request."""
 
-    policy: str = Field("prefix_aware", description="prefill router, see `sim list routers`")
-    decode_policy: str = Field("least_loaded", description="decode router, see `sim list routers`")
+    policy: PolicySource = Field(
+        "prefix_aware",
+        description="prefill router, see `sim list routers`, or your own: module:name, of module.py in this "
+        "folder or of the Python path",
+    )
+    decode_policy: PolicySource = Field(
+        "least_loaded", description="decode router, see `sim list routers`, or your own: module:name"
+    )
+    order: Literal["prefill_first", "decode_first"] = Field(
+        "prefill_first",
+        description="decode_first: the decode replica is chosen when a request arrives, before the prefill "
+        "replica (llm-d); prefill_first: when the prompt is computed, or begins to leave",
+    )
     reject: Literal["never", "slo"] = Field(
         "never",
         description="requests turned away when they arrive; slo: those whose estimated TTFT or predicted TBT "
         "(tpot, itl) is above the limit that the slo has for it",
     )
     load_weight: Annotated[float, Field(ge=0)] = Field(
-        1.0, description="prefix_aware: cost of one token queued before the request, against one not cached"
+        1.0,
+        description="prefix_aware, topology_aware: cost of one token queued before the request, against one "
+        "not cached, or one moved a step; prefix_score: weight of load against that of the cache",
+    )
+    decode_load_weight: Annotated[float, Field(ge=0)] = Field(1.0, description="the same for decode_policy")
+    stale: Duration = Field(
+        as_written("0 s"), description="how old the loads are that routers see, their own choices included"
     )
 
 

@@ -7,6 +7,7 @@ was broken off is saved too, with `-partial` in its name.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -118,6 +119,7 @@ def input_files(scenario: Scenario) -> list[Path]:
     tree = scenario.model_dump(mode="json", exclude_none=True)
     values = [_value_at(tree, keys) for keys in _FILE_KEYS]
     values += [_value_at(pool, ("timing", "table")) for pool in tree["pools"]]
+    values += [_own_router(tree["router"][key]) for key in ("policy", "decode_policy")]
     return [Path(value) for value in values if value is not None and Path(value).is_file()]
 
 
@@ -137,6 +139,18 @@ def _value_at(tree: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
+
+
+def _own_router(policy: str) -> str | None:
+    """The file that a router of the user's own comes from."""
+    module, colon, _ = policy.rpartition(":")
+    if not colon or module.endswith(".py"):
+        return module or None
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return spec.origin if spec is not None else None
 
 
 def _move_into_place(folder: Path, target: Path) -> None:

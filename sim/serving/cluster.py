@@ -19,6 +19,7 @@ from sim.serving.prefill import PrefillPool
 from sim.serving.prefillflows import PrefillFlows
 from sim.serving.rejection import Rejection
 from sim.tables.recorder import Recorder
+from sim.tables.schema import NOT_YET
 from sim.workload.request import NO_BLOCKS, Request
 
 
@@ -63,6 +64,8 @@ class Serving:
         see whether another one arrives at it.
         """
         clock = self.clock
+        self.prefill.loads.begin()
+        self.decode.loads.begin()
         coming = iter(requests)
         request = next(coming, None)
         arrival = clock.at(request.arrived_ps, ARRIVAL + request.id) if request else None
@@ -98,14 +101,27 @@ class Serving:
     def _submit(self, job: Job) -> None:
         """Route a request, or reject it early."""
         request = job.request
+        target = self._target(job) if self.plan.router.decode_first else NOT_YET
         number = self.prefill.route(request, job.blocks, self.clock.now)
         if self.rejection is not None:
             reason = self.rejection.reason(request, number, self.clock.now)
             if reason is not None:
                 self._reject(job, reason)
                 return
+        if target >= 0:
+            self.decode.submit(job, target)
         self.live[request.id] = job
         self.prefill.submit(job, number)
+
+    def _target(self, job: Job) -> int:
+        """Choose the decode replica before the prefill replica, which may then be chosen near to it."""
+        self.prefill.view.near = None
+        if not self.handoff.is_needed(job):
+            return NOT_YET
+        target = self.decode.route(job.request)
+        spots = self.decode.view.places.spots
+        self.prefill.view.near = spots[target] if spots else None
+        return target
 
     def _reject(self, job: Job, reason: str) -> None:
         """Turn away a request."""

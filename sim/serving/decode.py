@@ -25,10 +25,12 @@ from sim.clock import TIMER, Clock, Errand, Moment
 from sim.serving.background import Background
 from sim.serving.decodeestimates import DecodeEstimates
 from sim.serving.job import Job
-from sim.serving.loads import Loads
+from sim.serving.loads import loads_of
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
-from sim.serving.routers import View, router
+from sim.serving.routing import chooser_of, spots_of, view_of
 from sim.tables.recorder import Recorder
+from sim.tables.schema import NOT_YET
+from sim.workload.request import Request
 
 NOBODY: list[Job] = []
 
@@ -48,12 +50,13 @@ class DecodePool:
         self.first_token_here = not plan.first_token_by_prefill
         self.log = log
         self.finished = finished
-        self.loads = Loads(len(self.plan.seats))
+        self.loads = loads_of(len(self.plan.seats), plan.router.stale_ps, clock)
         self.stale_ps = plan.kv.stale_ps
         self.estimates: DecodeEstimates | None = None
-        self.view = View(len(self.plan.seats), self.loads, plan.block_tokens, 1.0)
+        self.view = view_of(self.plan, plan, self.loads)
+        self.sources = spots_of(plan.prefill)
         self.view.estimating = self.estimates_from_now
-        self.choose = router[plan.router.decode_policy]()
+        self.choose = chooser_of(plan.router.decode_policy)
         self.steps = self.plan.timing.decode_table(self.plan.max_sequences)
         self.capacity_pages = self.plan.kv_tokens // plan.page_tokens
         first_rank = TIMER + len(plan.prefill.seats)
@@ -68,17 +71,29 @@ class DecodePool:
             self.estimates = DecodeEstimates(self, self.stale_ps)
         return self.estimates
 
+    def route(self, request: Request, source: int = NOT_YET) -> int:
+        """Choose a replica for a request, whose prompt a prefill replica computes, if that is known."""
+        view = self.view
+        self.loads.catch_up()
+        view.now_ps = self.clock.now
+        view.near = self.sources[source] if self.sources and source >= 0 else None
+        return self.choose(request, view)
+
     def assign(self, job: Job) -> DecodeReplica:
-        """Choose the replica that will decode a request."""
+        """The replica that will decode a request, chosen now or when it arrived."""
+        if job.decode_replica < 0:
+            self.submit(job, self.route(job.request, job.prefill_replica))
+        return self.replicas[job.decode_replica]
+
+    def submit(self, job: Job, number: int) -> None:
+        """Give a request to the replica that has just been chosen for it."""
         request = job.request
-        self.view.now_ps = self.clock.now
-        number = job.decode_replica = self.choose(request, self.view)
+        job.decode_replica = number
         tokens = request.input_tokens + request.output_tokens
         job.kv_pages = self.kv_pages(tokens)
         self.loads.choose(number, tokens)
         if self.estimates is not None:
             self.estimates.assign(number, request, job.kv_pages, self.clock.now)
-        return self.replicas[number]
 
 
 class DecodeReplica:

@@ -9,6 +9,12 @@ from __future__ import annotations
 
 from heapq import heapify, heappop, heappush, heapreplace
 
+from sim.clock import Clock
+from sim.serving.stale import Stale
+
+Change = tuple[int, int, bool]
+"""A replica, so many tokens more, and whether that is because it was chosen."""
+
 
 class Loads:
     """Outstanding tokens by replica number."""
@@ -19,6 +25,12 @@ class Loads:
         self._choices = 0
         self._heap = [(0, 0, replica) for replica in range(replicas)]
         self._newest = list(self._heap)
+
+    def begin(self) -> None:
+        """The simulation begins."""
+
+    def catch_up(self) -> None:
+        """Learn what is to be seen now: nothing is late."""
 
     def least(self) -> int:
         """The replica with the fewest outstanding tokens; ties go to the one chosen longest ago."""
@@ -49,3 +61,41 @@ class Loads:
         if len(heap) > 64 + 8 * len(self.tokens):
             self._heap = list(self._newest)
             heapify(self._heap)
+
+
+class LateLoads(Loads):
+    """Loads that are seen as they were `stale_ps` ago, choices included; until `begin` at once."""
+
+    def __init__(self, replicas: int, stale_ps: int, clock: Clock) -> None:
+        super().__init__(replicas)
+        self._clock = clock
+        self._wanted_ps = stale_ps
+        self._stale: Stale[Change] = Stale(0, self._learn)
+
+    def begin(self) -> None:
+        """See everything late from now on."""
+        self._stale.stale_ps = self._wanted_ps
+
+    def catch_up(self) -> None:
+        """Learn what is old enough."""
+        self._stale.catch_up(self._clock.now)
+
+    def choose(self, replica: int, tokens: int) -> None:
+        """Give a replica work."""
+        self._stale.tell(self._clock.now, (replica, tokens, True))
+
+    def done(self, replica: int, tokens: int) -> None:
+        """Take finished work off a replica."""
+        self._stale.tell(self._clock.now, (replica, tokens, False))
+
+    def _learn(self, change: Change) -> None:
+        replica, tokens, is_choice = change
+        if is_choice:
+            super().choose(replica, tokens)
+        else:
+            super().done(replica, tokens)
+
+
+def loads_of(replicas: int, stale_ps: int, clock: Clock) -> Loads:
+    """Loads as a router sees them."""
+    return LateLoads(replicas, stale_ps, clock) if stale_ps else Loads(replicas)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from sim.network.fabric import Port
 from sim.timing.timing import Timing
@@ -49,8 +50,8 @@ class PoolPlan:
 
     `kv_tokens` is the KV memory of one replica. `max_batch_tokens` bounds a prefill batch, `max_sequences`
     a decode batch. `first_length_ps` is what the first prompt of a length costs extra. `collectives` is None
-    where replicas do not leave their NVLink domain. `units` has the fabric unit of each replica; where it is
-    empty they are all in one.
+    where replicas do not leave their NVLink domain. `units` has the fabric unit of each replica, `domains`
+    its NVLink domain; where they are empty all are in one.
     """
 
     name: str
@@ -64,6 +65,7 @@ class PoolPlan:
     collectives: Collectives | None = None
     first_length_ps: int = 0
     units: tuple[int, ...] = ()
+    domains: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +115,22 @@ class KvPlan:
 
 @dataclass(frozen=True, slots=True)
 class RouterPlan:
-    """Router policies by name, for prefill and decode, and the weight of load against cached tokens.
+    """Router policies for prefill and decode, by name or what makes their chooser, and the weights of load.
 
-    Requests are turned away when they arrive if a time is estimated to be above `reject_..._ps`.
+    Requests are turned away when they arrive if a time is estimated to be above `reject_..._ps`. Loads are
+    seen `stale_ps` late. With `decode_first` the decode replica is chosen when a request arrives, before the
+    prefill replica. Lots follow from `seed`.
     """
 
-    policy: str
-    decode_policy: str
+    policy: str | Callable[[], Any]
+    decode_policy: str | Callable[[], Any]
     load_weight: float
     reject_ttft_ps: int | None = None
     reject_tbt_ps: int | None = None
+    decode_load_weight: float = 1.0
+    stale_ps: int = 0
+    decode_first: bool = False
+    seed: int = 0
 
     @property
     def rejects(self) -> bool:

@@ -20,10 +20,11 @@ from sim.kvpool.cache import Cache
 from sim.kvpool.tree import PrefixTree
 from sim.serving.background import Background
 from sim.serving.job import Job
-from sim.serving.loads import Loads
+from sim.serving.loads import loads_of
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
 from sim.serving.prefillestimates import PrefillEstimates
-from sim.serving.routers import NOTHING, View, router
+from sim.serving.routers import NOTHING
+from sim.serving.routing import chooser_of, view_of
 from sim.tables.schema import NOT_YET
 from sim.workload.request import NO_BLOCKS, Request
 
@@ -43,13 +44,13 @@ class PrefillPool:
         self.plan: PoolPlan = plan.prefill
         self.block_tokens = plan.block_tokens
         self.computed = computed
-        self.loads = Loads(len(self.plan.seats))
+        self.loads = loads_of(len(self.plan.seats), plan.router.stale_ps, clock)
         self.tree = PrefixTree()
         self.kv = plan.kv
         self.estimates: PrefillEstimates | None = None
-        self.view = View(len(self.plan.seats), self.loads, plan.block_tokens, plan.router.load_weight)
+        self.view = view_of(self.plan, plan, self.loads)
         self.view.estimating = self.estimates_from_now
-        self.choose = router[plan.router.policy]()
+        self.choose = chooser_of(plan.router.policy)
         self.capacity_blocks = self.plan.kv_tokens // plan.block_tokens
         self.flows: PrefillFlows | None = None
         self.keeps_blocks = plan.kv.hbm
@@ -67,6 +68,7 @@ class PrefillPool:
     def route(self, request: Request, blocks: Sequence[int], now_ps: int) -> int:
         """Choose a replica for a request."""
         view = self.view
+        self.loads.catch_up()
         view.now_ps = now_ps
         view.blocks = blocks
         view.match = self.tree.match(blocks) if blocks else NOTHING

@@ -7,6 +7,8 @@ ends, arrivals, replicas' timers, flow starts; SimPy's event priority carries th
 merely follows from an event happens before the next rank.
 """
 
+from random import Random
+
 import simpy
 
 from models.cache import NaiveCache
@@ -77,7 +79,7 @@ class StepPrefill:
             for story in batch:
                 story.computed = env.now
                 self.cache.publish(self.holds[story])
-                self.model.prefill_pool.tokens[self.number] -= story.estimate
+                self.model.prefill_pool.take(self.number, story.estimate)
                 self.model.after_prefill(story)
 
     def take_batch(self):
@@ -168,7 +170,7 @@ class StepDecode:
         for story in sorted(done, key=lambda story: story.request.id):
             self.running.remove(story)
             self.holding.remove(story)
-            self.model.decode_pool.tokens[self.number] -= story.total_tokens
+            self.model.decode_pool.take(self.number, story.total_tokens)
             self.model.finish(story)
         self.grant()
 
@@ -245,8 +247,12 @@ class StepModel:
         self.prefills = [StepPrefill(self, number) for number in range(len(plan.prefill.seats))]
         self.decodes = [StepDecode(self, number) for number in range(len(plan.decode.seats))]
         caches = [replica.cache for replica in self.prefills] if plan.reuse else None
-        self.prefill_pool = NaivePool(len(self.prefills), caches, plan.block_tokens, plan.router.load_weight)
-        self.decode_pool = NaivePool(len(self.decodes))
+        form, late = plan.router, {"stale_ps": plan.router.stale_ps, "now": lambda: self.env.now}
+        self.prefill_pool = NaivePool(len(self.prefills), caches, plan.block_tokens, form.load_weight, **late)
+        self.decode_pool = NaivePool(len(self.decodes), None, 1, form.decode_load_weight, **late)
+        for pool, of in ((self.prefill_pool, plan.prefill), (self.decode_pool, plan.decode)):
+            pool.spots = list(zip(of.domains, of.units, strict=True))
+            pool.dice = Random(f"{form.seed} {of.role}")
         self.stories = {}
         self.order = []
         self.env.process(self.arrivals(requests))
@@ -269,7 +275,15 @@ class StepModel:
                 story.status = "rejected"
                 self.order.append(request.id)
                 continue
+            if self.plan.router.decode_first:
+                self.prefill_pool.near = None
+                if not (self.plan.first_token_by_prefill and request.output_tokens == 1):
+                    self.choose_decode(story)
+                    if self.decode_pool.spots:
+                        self.prefill_pool.near = self.decode_pool.spots[story.decode_replica]
             number = self.prefill_pool.choose(self.plan.router.policy, request)
+            if story.decode_replica is not None:
+                self.decode_pool.give(story.decode_replica, story.total_tokens)
             replica = self.prefills[number]
             hits = replica.cache.cached(self.blocks(story))
             story.prefill_replica = number
@@ -296,11 +310,17 @@ class StepModel:
                 return
         self.env.process(self.handoff(story))
 
+    def choose_decode(self, story):
+        story.decode_replica = self.decode_pool.choose(self.plan.router.decode_policy, story.request)
+
     def handoff(self, story):
         request = story.request
-        number = self.decode_pool.choose(self.plan.router.decode_policy, request)
-        self.decode_pool.give(number, story.total_tokens)
-        story.decode_replica = number
+        if story.decode_replica is None:
+            if self.prefill_pool.spots:
+                self.decode_pool.near = self.prefill_pool.spots[story.prefill_replica]
+            self.choose_decode(story)
+            self.decode_pool.give(story.decode_replica, story.total_tokens)
+        number = story.decode_replica
         source, target = self.prefills[story.prefill_replica], self.decodes[number]
         yield target.reserve(story)
         story.reserved = self.env.now

@@ -121,7 +121,8 @@ def test_a_mistake_of_the_user_ends_with_2_and_a_remedy(words, stderr):
 def test_lists_name_what_the_catalogue_has():
     assert re.search(r"^h100 +80 +3.350 +989 ", command("list", "gpus").stdout, re.MULTILINE)
     assert re.search(r"^nvlink-4 +NVLink 4", command("list", "links").stdout, re.MULTILINE)
-    assert "least_loaded  The replica with the fewest outstanding tokens" in command("list", "routers").stdout
+    routers = command("list", "routers").stdout
+    assert re.search(r"^least_loaded +The replica with the fewest outstanding tokens", routers, re.MULTILINE)
     assert "topologies/b200-4000-ib-ndr.yaml" in command("list", "topologies").stdout
 
 
