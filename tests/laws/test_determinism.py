@@ -10,22 +10,32 @@ from models.studies import SCENARIO, SMALL, changed, played, with_shared_prefixe
 
 ROOT = Path(__file__).parents[2]
 STUDIES = {"lengths alone": SCENARIO, "shared prefixes": with_shared_prefixes()}
+POOL = changed(
+    with_shared_prefixes(),
+    (
+        "workload:",
+        "kv_pool: {policy: pooled, hbm: false, dram: 5 GB, nvme: 20 GB, fetch: always, rebalance: 1 s, "
+        "stream_out: true, overlap_fetch: true, lost: [{node: 1, at: 3 s}]}\nworkload:",
+    ),
+)
+POOLED = {**STUDIES, "a pool": POOL}
 ASKED = ["arrived_at_ps", "input_tokens", "output_tokens"]
 
 
-@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("study", POOLED)
 def test_the_same_seed_gives_the_same_digest(tmp_path, study):
-    one, two = (played(tmp_path, scenario=STUDIES[study]) for _ in range(2))
+    one, two = (played(tmp_path, scenario=POOLED[study]) for _ in range(2))
     assert one.digest == two.digest
     assert one.requests.equals(two.requests)
     assert one.samples.equals(two.samples)
     assert one.figures["requests_finished"] == 300
+    assert one.figures["kv_pool"] == two.figures["kv_pool"]
 
 
 @pytest.mark.slow
 def test_other_processes_with_other_hashes_give_the_same_digests(tmp_path):
     paths, here = [], []
-    for study, scenario in STUDIES.items():
+    for study, scenario in POOLED.items():
         folder = tmp_path / study.replace(" ", "-")
         folder.mkdir()
         here.append(played(folder, scenario=scenario).digest)

@@ -12,7 +12,7 @@ from sim.clock import Clock, Errand
 from sim.kvpool.pool import Place
 from sim.network.links import Links
 from sim.serving.cluster import Serving
-from sim.serving.plan import KvPlan, RouterPlan
+from sim.serving.plan import KvPlan, LostPart, RouterPlan
 from sim.tables.recorder import MemorySink, Recorder
 from sim.tables.schema import PS_PER_S
 from sim.timing.fixed import FixedTiming
@@ -201,3 +201,46 @@ def staged(serving_plan, requests, hosts=None, kept=()):
     found = stage.play()
     stage.assert_nothing_is_left()
     return stage, found
+
+
+def drawn_pool(dice, plan_of_serving, nodes, lost=False):
+    """A plan with a pool on some nodes, small enough that everything is evicted, and used in some way.
+
+    Most often prompts go in turn, so that what one node has is wanted on another.
+    """
+    hbm = dice.random() < 0.6
+    block_tokens = plan_of_serving.block_tokens
+    lent = [
+        {node: dice.randint(3, 20) for node in range(nodes) if dice.random() < chance}
+        for chance in (0.9, 0.4)
+    ]
+    lent[0][0] = dice.randint(5, 30)
+    eviction = dice.choice(("lru", "lru", "lfu", "length_aware", "ttl"))
+    pool_plan = KvPlan(
+        lent=tuple(lent),
+        is_shared=dice.random() < 0.7,
+        hbm=hbm,
+        keeps_partial=dice.random() < 0.7,
+        eviction=eviction,
+        ttl_ps=dice.choice((100, 500)) if eviction == "ttl" else None,
+        write=dice.choice(("through", "through", "back", "second_use")) if hbm else "through",
+        replicate=dice.choice(("bottleneck", "always", "always", "never")),
+        max_copies=dice.choice((None, 1, 2)),
+        rebalance_ps=dice.choice((None, 200)),
+        fetch=dice.choice(("estimate", "always", "always", "always", "never")),
+        overlaps=dice.random() < 0.5,
+        streams=dice.random() < 0.5,
+        gpudirect_storage=dice.random() < 0.5,
+        lost=tuple(LostPart(dice.randint(0, 1500), node) for node in range(nodes) if dice.random() < 0.3)
+        if lost
+        else (),
+        rank_block_bytes=block_tokens * dice.choice((1, 7, 20)),
+        layers=dice.choice((1, 4)),
+        fetch_start_ps=dice.choice((0, 3)),
+        fetch_bytes_per_s=dice.choice((None, 7e12)),
+        save_bytes_per_s=dice.choice((None, 5e12)),
+    )
+    router = plan_of_serving.router
+    if dice.random() < 0.7:
+        router = replace(router, policy="round_robin")
+    return replace(plan_of_serving, reuse=True, kv=pool_plan, router=router)
