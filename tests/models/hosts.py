@@ -7,6 +7,7 @@ the latency of its kind, whatever it crosses.
 from dataclasses import replace
 
 from models.play import plan, pool, seat
+from models.poolflows import PoolFlows
 from models.rebuild import rows
 from sim.clock import Clock, Errand
 from sim.kvpool.pool import Place
@@ -93,6 +94,9 @@ class Hosts:
 
     def dram_to_nvme(self, node):
         return self.way("nvme", ("dram", node), ("nvme", node))
+
+    def network(self, env):
+        return PoolFlows(env, self)
 
     def carried(self):
         """Bytes by kind and node of each link that has carried any."""

@@ -239,12 +239,14 @@ class StepDelays:
 class StepModel:
     """A plan, requests and wires, played to the end: `stories` by request id, `order` of being done."""
 
+    new_story, new_prefill = Story, StepPrefill
+
     def __init__(self, plan, requests, wires):
         self.env = Instants()
         self.plan = plan
         self.wires = wires
         self.network = wires.network(self.env)
-        self.prefills = [StepPrefill(self, number) for number in range(len(plan.prefill.seats))]
+        self.prefills = [self.new_prefill(self, number) for number in range(len(plan.prefill.seats))]
         self.decodes = [StepDecode(self, number) for number in range(len(plan.decode.seats))]
         caches = [replica.cache for replica in self.prefills] if plan.reuse else None
         form, late = plan.router, {"stale_ps": plan.router.stale_ps, "now": lambda: self.env.now}
@@ -255,10 +257,14 @@ class StepModel:
             pool.dice = Random(f"{form.seed} {of.role}")
         self.stories = {}
         self.order = []
+        self.prepare()
         self.env.process(self.arrivals(requests))
         for replica in [*self.prefills, *self.decodes]:
             self.env.process(replica.run())
         self.env.run()
+
+    def prepare(self):
+        """What else there is, before anything happens."""
 
     def blocks(self, story):
         return list(story.request.blocks) if self.plan.reuse else []
@@ -270,7 +276,7 @@ class StepModel:
     def arrivals(self, requests):
         for request in requests:
             yield self.env.at(request.arrived_ps, ARRIVAL + request.id)
-            story = self.stories[request.id] = Story(request)
+            story = self.stories[request.id] = self.new_story(request)
             if self.can_never_fit(story):
                 story.status = "rejected"
                 self.order.append(request.id)
