@@ -56,8 +56,11 @@ class NaivePool:
 
     def pieces(self, number):
         """What a place has evicted since it was asked last: prefixes, and how much of their ends has gone."""
+        return self.pieces_of(self.caches[number])
+
+    def pieces_of(self, cache):
         pieces = []
-        for block in self.caches[number].gone:
+        for block in cache.gone:
             fitting = [piece for piece in pieces if block in self.way_to(piece[-1])[-2:-1]]
             if fitting:
                 piece = fitting[0]  # the one that has waited longest
@@ -66,9 +69,9 @@ class NaivePool:
                 piece = []
             piece.append(block)
             pieces.append(piece)
-        order = {block: at for at, block in enumerate(self.caches[number].gone)}
+        order = {block: at for at, block in enumerate(cache.gone)}
         pieces.sort(key=lambda piece: order[piece[0]])
-        self.caches[number].gone = []
+        cache.gone = []
         return [(self.way_to(piece[0]), len(self.way_to(piece[0])) - len(piece)) for piece in pieces]
 
     def lose(self, node):

@@ -1,14 +1,14 @@
-"""The serving path with a pool of host memory, step by step: the model of `stepping`, and what a pool adds.
+"""The serving path with a pool of KV blocks, step by step: the model of `stepping`, and what a pool adds.
 
 Written from the documentation. What is cached where is in lists (models.pool), the network is computed anew
-at each event (models.poolflows). Left out: NVMe, what HBM writes back, copies by bottleneck, rebalancing.
+at each event (models.poolflows). A place is (tier, node). Ignores: copies by bottleneck, and rebalancing.
 """
 
 from models.pool import NaivePool
 from models.stepping import FLOW_START, TIMER, StepModel, StepPrefill, Story
 from sim.network.fabric import Port
 
-DRAM = 0
+DRAM, NVME = 0, 1
 
 
 class PoolStory(Story):
@@ -75,6 +75,7 @@ class PoolStepPrefill(StepPrefill):
             hold = self.cache.admit(blocks, -(-tokens // model.plan.block_tokens))
             if hold is None:
                 break
+            model.write_back(self)
             self.queue.pop(0)
             self.holds[story] = hold
             story.prefill, story.cached_tokens = model.env.now, cached
@@ -113,7 +114,7 @@ class PoolStepPrefill(StepPrefill):
     def quote(self, where, blocks):
         """What a fetch would take if each link gave equal shares to what is there and this."""
         model = self.model
-        path = model.wires.dram_to_gpu(where, self.port)
+        path = model.way_in(where, self.port)
         capacities = [link.capacity for link in model.wires.table.solver]
         rate = min(
             capacities[link] / (model.network.crossing(link) + path.counted.count(link))
@@ -128,15 +129,15 @@ class PoolStepPrefill(StepPrefill):
 
         def bring(story):
             where, depth, hits = story.wanted
-            cache = model.pool.caches[model.number(where)]
+            cache = model.memory(where)
             has_come = False
-            if where not in model.pool.lost and cache.cached(model.blocks(story)) >= depth:
+            if cache is not None and cache.cached(model.blocks(story)) >= depth:
                 hold = cache.hold(model.blocks(story), depth)
-                path = model.wires.dram_to_gpu(where, self.port)
+                path = model.way_in(where, self.port)
                 starts = env.now + model.kv.fetch_start_ps + path.latency_ps
                 yield env.at(starts, FLOW_START + story.request.id)
-                if where not in model.pool.lost:
-                    sent = model.send([((depth - hits) * model.block_bytes, path.counted, None)], where)
+                if where[1] not in model.pool.lost:
+                    sent = model.send([((depth - hits) * model.block_bytes, path.counted, None)], where[1])
                     has_come = yield sent
                 cache.release(hold)
             if has_come:
@@ -159,7 +160,7 @@ class PoolStepPrefill(StepPrefill):
                 story.cached_tokens, story.spared = story.hbm_tokens, 0
             elif story.source is not None:
                 story.fetched_tokens = story.cached_tokens - story.hbm_tokens
-                story.remote_tokens = story.fetched_tokens if story.source != self.node else 0
+                story.remote_tokens = story.fetched_tokens if story.source[1] != self.node else 0
         compute = self.computing(batch)
         whole = fetch + compute if is_broken else self.model.done_after(fetch, compute)
         for story in batch:
@@ -194,8 +195,10 @@ class PoolStepModel(StepModel):
     def prepare(self):
         self.kv = self.plan.kv
         self.block_bytes = self.kv.rank_block_bytes
-        self.pool = NaivePool([self.kv.lent[DRAM], {}], "lru", None, [])
+        prompts = [list(one.blocks) for one in self.requests]
+        self.pool = NaivePool(self.kv.lent, self.kv.eviction, self.kv.ttl_ps, prompts)
         self.moving = {}
+        self.coming = {}
         self.skipped = self.broken = self.replicated = 0
         for lost in self.kv.lost:
             self.env.at(lost.at_ps, FLOW_START).callbacks.append(lambda _, node=lost.node: self.lose(node))
@@ -212,12 +215,22 @@ class PoolStepModel(StepModel):
 
         go_on(None)
 
-    def number(self, node):
-        return self.pool.places.index((DRAM, node)) if (DRAM, node) in self.pool.places else None
+    def memory(self, place):
+        """The memory at a place, which is told the time."""
+        if place not in self.pool.places or place[1] in self.pool.lost:
+            return None
+        cache = self.pool.caches[self.pool.places.index(place)]
+        cache.now = self.env.now
+        return cache
 
-    def memory(self, node):
-        number = self.number(node)
-        return self.pool.caches[number] if number is not None and node not in self.pool.lost else None
+    def way_in(self, place, port):
+        """From a place to a replica; NVMe of another node goes through its host memory."""
+        tier, node = place
+        if tier == DRAM:
+            return self.wires.dram_to_gpu(node, port)
+        if node == port.node:
+            return self.wires.nvme_to_gpu(node, port, self.kv.gpudirect_storage)
+        return self.wires.nvme_to_dram(node).then(self.wires.dram_to_gpu(node, port))
 
     def send(self, parts, node):
         sent = self.network.send(parts)
@@ -234,13 +247,13 @@ class PoolStepModel(StepModel):
         """The longest prefix: here if nobody has more, else where the NIC sends the fewest flows."""
         if not blocks:
             return None, 0
-        depth, place = self.pool.here(node, blocks)
-        where = place[1] if place else None
+        self.pool.match(self.env.now)
+        depth, where = self.pool.here(node, blocks)
         longest, holders = self.pool.longest(blocks)
         if self.kv.is_shared and longest > depth:
-            nodes = [self.pool.places[holder][1] for holder in holders]
-            sending = {one: self.network.crossing(self.wires.number("nic_tx", one)) for one in nodes}
-            return min(nodes, key=lambda one: (sending[one], one)), longest
+            having = [self.pool.places[holder] for holder in holders]
+            sending = {one: self.network.crossing(self.wires.number("nic_tx", one[1])) for one in having}
+            return min(having, key=lambda one: (one[0], sending[one], one[1])), longest
         return where, depth
 
     def done_after(self, fetch, compute):
@@ -251,7 +264,7 @@ class PoolStepModel(StepModel):
         return max(fetch + compute // layers, fetch // layers + compute)
 
     def keeps_copy(self, blocks, where, own):
-        if where == own:
+        if where[1] == own:
             return True
         longest, holders = self.pool.longest(blocks)
         copies = len(holders) if longest == len(blocks) else 0
@@ -318,13 +331,15 @@ class PoolStepModel(StepModel):
         if self.kv.write == "second_use":
             blocks = blocks[: story.known]
         node = replica.node
-        if story.source is not None and not story.keeps_copy and story.source not in self.pool.lost:
-            node = story.source
+        if self.kv.write == "back":
+            blocks = []
+        if story.source is not None and not story.keeps_copy and story.source[1] not in self.pool.lost:
+            node = story.source[1]
         self.begin(self.write(story, replica, blocks, node, first, done))
 
     def write(self, story, replica, blocks, node, first, done):
-        env, cache = self.env, self.memory(node)
-        hold = cache.admit(blocks, len(blocks)) if cache is not None and blocks else None
+        env, cache = self.env, self.memory((DRAM, node))
+        hold = self.take((DRAM, node), blocks)
         if hold is not None:
             is_there, had, new = True, len(hold.held), len(hold.new)
             if new:
@@ -334,11 +349,60 @@ class PoolStepModel(StepModel):
                 is_there = False
                 if node not in self.pool.lost:
                     is_there = yield self.paced(story, size, path, done, node)
-            if is_there:
+            if is_there and new:
+                cache.now = env.now
                 cache.publish(hold)
-                if new and story.keeps_copy and story.source != node:
+                if story.keeps_copy and story.source[1] != node:
                     self.replicated += had < story.wanted[1]
             cache.release(hold)
-        elif cache is not None and blocks:
-            self.skipped += 1
         replica.let_go(story)
+
+    def take(self, place, blocks):
+        """Take room for blocks; what host memory evicts then goes down."""
+        cache = self.memory(place)
+        if cache is None or not blocks:
+            return None
+        hold = cache.admit(blocks, len(blocks))
+        self.skipped += hold is None
+        tier, node = place
+        below = (NVME, node)
+        for prefix, _ in self.pool.pieces_of(cache):
+            if tier == DRAM and below in self.pool.places:
+                self.begin(self.move(below, prefix, self.wires.dram_to_nvme(node)))
+        return hold
+
+    def write_back(self, replica):
+        """What HBM has evicted is written to host memory, where that is when it is written."""
+        for prefix, _ in self.pool.pieces_of(replica.cache):
+            if self.kv.write == "back":
+                place = DRAM, replica.node
+                self.begin(self.move(place, prefix, self.wires.gpu_to_dram(replica.port, replica.node)))
+
+    def move(self, place, blocks, path):
+        """Write to a place what is neither there nor on its way there; all of it is found at once."""
+        env = self.env
+        if (place, blocks[-1]) in self.coming:
+            return
+        hold = self.take(place, blocks)
+        if hold is None:
+            return
+        others = [self.coming[place, block] for block in hold.new if (place, block) in self.coming]
+        own = [block for block in hold.new if (place, block) not in self.coming]
+        there, is_there = env.event(), True
+        self.coming |= {(place, block): there for block in own}
+        if own:
+            yield env.at(env.now + path.latency_ps, FLOW_START)
+            is_there = False
+            if place[1] not in self.pool.lost:
+                is_there = yield self.send([(len(own) * self.block_bytes, path.counted, None)], place[1])
+        cache = self.pool.caches[self.pool.places.index(place)]
+        if is_there:
+            for other in others:
+                if not other.processed:
+                    yield other
+            cache.now = env.now
+            cache.publish(hold)
+        cache.release(hold)
+        for block in own:
+            del self.coming[place, block]
+        there.succeed()

@@ -257,6 +257,7 @@ class StepModel:
             pool.dice = Random(f"{form.seed} {of.role}")
         self.stories = {}
         self.order = []
+        self.requests = requests
         self.prepare()
         self.env.process(self.arrivals(requests))
         for replica in [*self.prefills, *self.decodes]:
