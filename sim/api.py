@@ -120,6 +120,7 @@ class Simulation:
             skipped_rows=getattr(self.workload, "skipped_rows", 0),
             doubts=self._doubts(),
             kv_pool=meter.kv_pool_use(),
+            gpu_kinds=self.resolved.cluster.gpu_kinds,
         )
 
     def _doubts(self) -> tuple[Advice, ...]:

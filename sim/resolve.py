@@ -326,12 +326,13 @@ def _collectives(pool: Pool, placement: Placement) -> Collectives | None:
 
 
 def _placed(pool: PoolPlan, cluster: Cluster) -> PoolPlan:
-    """A pool with the fabric unit and the NVLink domain that each replica begins in."""
+    """A pool with the fabric unit, NVLink domain and node type that each replica begins in."""
     nodes = [seat.nodes[0] for seat in pool.seats]
     return replace(
         pool,
         units=tuple(cluster.unit_of(node) for node in nodes),
         domains=tuple(cluster.domain_of(node) for node in nodes),
+        gpus=tuple(cluster.types[node].gpu for node in nodes),
     )
 
 
@@ -350,7 +351,7 @@ def _serving_plan(
         prefill=plans["prefill"],
         decode=plans.get(
             "decode",
-            replace(plans["prefill"], name="decode", role="decode", seats=(), units=(), domains=()),
+            replace(plans["prefill"], name="decode", role="decode", seats=(), units=(), domains=(), gpus=()),
         ),
         router=router_plan(scenario, policies),
         reuse=scenario.kv_pool.policy != "none",

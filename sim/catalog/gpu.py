@@ -22,7 +22,8 @@ class Gpu(Entry):
     FP32 accumulation; `sparse_flops` keeps what a datasheet prints with sparsity. `usable_memory_bytes` is
     what the driver reports. `pcie_bytes_per_s` is the way to the host, whatever it is made of; where
     `is_unified` the host has no memory of its own. `slice_of` names the GPU that a slice is part of. The
-    price is that of an hour of rent.
+    price is that of an hour of rent. `idle_w` is drawn with a model loaded and nothing to do, `prefill_w` and
+    `decode_w` while prompts are computed and tokens generated without a pause.
     """
 
     architecture: str
@@ -37,6 +38,9 @@ class Gpu(Entry):
     is_unified: bool = False
     slice_of: str | None = None
     price_usd_per_h: float | None = None
+    idle_w: float | None = None
+    prefill_w: float | None = None
+    decode_w: float | None = None
 
     @classmethod
     def read(cls, fields: Fields) -> Gpu:
@@ -55,6 +59,9 @@ class Gpu(Entry):
             is_unified=fields.flag("unified") if fields.has("unified") else False,
             tdp_w=fields.quantity("tdp", "power"),
             price_usd_per_h=fields.quantity("price", "price") if fields.has("price") else None,
+            idle_w=fields.quantity("idle_power", "power") if fields.has("idle_power") else None,
+            prefill_w=fields.quantity("prefill_power", "power") if fields.has("prefill_power") else None,
+            decode_w=fields.quantity("decode_power", "power") if fields.has("decode_power") else None,
         )
 
     @property

@@ -77,6 +77,7 @@ PositiveFraction = Annotated[
     float, reader("fraction", most=1, is_open=True), written("fraction"), described("fraction")
 ]
 Power = Annotated[float, reader("power"), written("power"), described("power")]
+Price = Annotated[float, reader("price"), written("price"), described("price")]
 ComputeRate = Annotated[float, reader("compute", is_open=True), written("compute"), described("compute")]
 Length = Annotated[float, reader("length"), written("length"), described("length")]
 
@@ -165,6 +166,7 @@ __all__ = [
     "PositiveDuration",
     "PositiveFraction",
     "Power",
+    "Price",
     "Size",
     "SloLimit",
     "TableSource",

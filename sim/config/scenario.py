@@ -30,6 +30,8 @@ from sim.config.quantities import (
     PerSecond,
     PolicySource,
     PositiveDuration,
+    Power,
+    Price,
     SloLimit,
     TableSource,
     TraceSource,
@@ -251,6 +253,16 @@ class Run(Form):
     )
 
 
+class Cost(Form):
+    """What GPUs cost and draw, where the catalogue does not know or you know better."""
+
+    gpu_price: Price | None = Field(
+        None, description="rent of a GPU, such as `2.50 USD/h`, in place of the catalogue's"
+    )
+    idle_power: Power | None = Field(None, description="what a GPU draws with nothing to do, such as `120 W`")
+    busy_power: Power | None = Field(None, description="what a GPU draws at work, such as `600 W`")
+
+
 class Scenario(RootForm):
     """One what-if question: this workload on this cluster, served this way."""
 
@@ -269,4 +281,5 @@ class Scenario(RootForm):
     kv_pool: KvPool = Field(KvPool(), description="where computed KV blocks may be found again")
     workload: Workload = Field(description="who asks for what, when")
     run: Run = Field(Run(), description="what part of the workload is replayed and measured")
+    cost: Cost = Field(Cost(), description="what GPUs cost and draw")
     slo: list[SloLimit] = Field([], description="limits such as `ttft p90 < 2 s`")

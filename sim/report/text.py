@@ -11,6 +11,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sim.base.errors import Advice
+from sim.report.cost import cost_lines
 from sim.report.kvpool import kv_pool_lines
 from sim.report.signs import can_encode, plainly, wants_colour
 from sim.results import words
@@ -37,6 +38,7 @@ def screen(figures: Figures, saved_as: str | None = None, command: str = "sim") 
         [],
         *_replicas(figures),
         *kv_pool_lines(figures),
+        *cost_lines(figures),
         *_links(figures),
         *_doubts(Advice(**entry) for entry in figures["warnings"]),
         *_saved(figures, saved_as, command),

@@ -11,7 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from sim.config.scenario import Cost
 from sim.config.slo import SloLimit
+from sim.results.cost import cost_figures
+from sim.results.energy import energy_figures
 from sim.results.kvpool import kv_pool_figures
 from sim.results.links import busiest, waits_of
 from sim.results.measured import Measured
@@ -23,6 +26,8 @@ from sim.tables.schema import PHASES, PS_PER_S, STATUSES
 from sim.tables.uses import Outcome, ReplicaUse
 
 Figures = dict[str, Any]
+CATALOGUE = Cost()
+"""Prices and powers of the catalogue."""
 CURVE_FRACTIONS: tuple[float, ...] = (
     *(step / 200 for step in range(198)),
     *(step / 1000 for step in range(990, 1000)),
@@ -31,7 +36,9 @@ CURVE_FRACTIONS: tuple[float, ...] = (
 """Where a curve of a distribution is kept: every half percent, the last one in tenths."""
 
 
-def figures_of(measured: Measured, outcome: Outcome, limits: Sequence[SloLimit]) -> Figures:
+def figures_of(
+    measured: Measured, outcome: Outcome, limits: Sequence[SloLimit], cost: Cost = CATALOGUE
+) -> Figures:
     """All figures of a run that rest on its tables and its outcome."""
     window_ps = outcome.window_ps[1] - outcome.window_ps[0]
     window_s = window_ps / PS_PER_S
@@ -46,6 +53,8 @@ def figures_of(measured: Measured, outcome: Outcome, limits: Sequence[SloLimit])
         **_prompts(measured),
         "phases_s": _phases(measured),
         "pools": _pools(outcome.replicas, window_ps),
+        "cost": cost_figures(measured, outcome, cost),
+        "energy": energy_figures(measured, outcome, cost),
         "links": busiest(outcome.links, window_s),
         "transfers": waits_of(measured, outcome.links),
         "kv_pool": kv_pool_figures(measured, outcome),

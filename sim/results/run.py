@@ -56,7 +56,7 @@ class Run:
             "name": scenario.name,
             "seed": scenario.run.seed,
             "digest": digest,
-            **figures_of(measured, outcome, scenario.slo),
+            **figures_of(measured, outcome, scenario.slo, scenario.cost),
             "link_kinds": kinds_over_time(tables.read("samples")),
             "kv_pool_over_time": tiers_over_time(tables.read("samples")),
             "warnings": [asdict(advice) for advice in advice_on(measured, outcome, scenario)],

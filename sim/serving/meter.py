@@ -97,6 +97,7 @@ class Meter:
                 busy_ps=after[0] - before[0],
                 requests=after[1] - before[1],
                 tokens=after[2] - before[2],
+                gpu=plan.gpus[number] if plan.gpus else "",
             )
             for (plan, number), before, after in zip(places, self._begin.replicas, end.replicas, strict=True)
         )

@@ -51,7 +51,7 @@ class PoolPlan:
     `kv_tokens` is the KV memory of one replica. `max_batch_tokens` bounds a prefill batch, `max_sequences`
     a decode batch. `first_length_ps` is what the first prompt of a length costs extra. `collectives` is None
     where replicas do not leave their NVLink domain. `units` has the fabric unit of each replica, `domains`
-    its NVLink domain; where they are empty all are in one.
+    its NVLink domain; where they are empty all are in one. `gpus` has the kind of GPU of each.
     """
 
     name: str
@@ -66,6 +66,7 @@ class PoolPlan:
     first_length_ps: int = 0
     units: tuple[int, ...] = ()
     domains: tuple[int, ...] = ()
+    gpus: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

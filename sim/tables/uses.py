@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sim.base.errors import Advice
 
@@ -48,7 +48,7 @@ class LinkUse:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaUse:
-    """One replica over the measured window: `busy_ps` is time with work in the engine."""
+    """One replica over the measured window: `busy_ps` is time with work in the engine, `gpu` its kind."""
 
     id: int
     name: str
@@ -58,6 +58,7 @@ class ReplicaUse:
     busy_ps: int
     requests: int
     tokens: int
+    gpu: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class Outcome:
     `window_ps` is the measured window (from, to) in workload time; arrivals in it are measured.
     `simulated_ps` is the span of the clock that was simulated, drain included. `interrupted` marks a run
     that the user broke off: its rows are valid but incomplete. `doubts` are those of the parts themselves.
-    `kv_pool` is None where no node lends.
+    `kv_pool` is None where no node lends. `gpu_kinds` counts all GPUs of the cluster by their name.
     """
 
     window_ps: tuple[int, int]
@@ -123,3 +124,4 @@ class Outcome:
     skipped_rows: int = 0
     doubts: tuple[Advice, ...] = ()
     kv_pool: KvPoolUse | None = None
+    gpu_kinds: Mapping[str, int] = field(default_factory=dict)

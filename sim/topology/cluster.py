@@ -52,6 +52,14 @@ class Cluster:
         return sum(node.gpus for node in self.types)
 
     @property
+    def gpu_kinds(self) -> dict[str, int]:
+        """GPUs of the whole cluster by their kind."""
+        kinds: dict[str, int] = {}
+        for node in self.types:
+            kinds[node.gpu] = kinds.get(node.gpu, 0) + node.gpus
+        return kinds
+
+    @property
     def rails(self) -> int:
         """Rails of the fabric; each node has one NIC or several on each."""
         return self.fabric.rails if self.fabric else 0
