@@ -18,17 +18,35 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sim.api import check, load, open_run, run
+    from sim.report.poolsize import draw_pool_sizes
+    from sim.results.memorycost import MemoryPrice
+    from sim.results.poolsize import pool_sizes
     from sim.serving.routers import router
+    from sim.whatif.sweep import sweep
 
 _HOME = {
+    "MemoryPrice": "sim.results.memorycost",
     "check": "sim.api",
+    "draw_pool_sizes": "sim.report.poolsize",
     "load": "sim.api",
     "open_run": "sim.api",
+    "pool_sizes": "sim.results.poolsize",
     "router": "sim.serving.routers",
     "run": "sim.api",
+    "sweep": "sim.whatif.sweep",
 }
 
-__all__ = ["check", "load", "open_run", "router", "run"]
+__all__ = [
+    "MemoryPrice",
+    "check",
+    "draw_pool_sizes",
+    "load",
+    "open_run",
+    "pool_sizes",
+    "router",
+    "run",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> Any:

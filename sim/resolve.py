@@ -182,7 +182,8 @@ def _check_pool(scenario: Scenario, cluster: Cluster, placement: Placement, mist
     form = scenario.kv_pool
     block_bytes = placement.shard.kv_bytes_per_token_per_gpu * placement.shard.tp
     lent = lent_blocks(form, cluster, block_bytes * scenario.workload.block_tokens)
-    if form.policy == "pooled" and not lent:
+    is_wanted = form.dram is None  # who writes `dram: 0 GB` wants to see a pool of nothing
+    if form.policy == "pooled" and not lent and is_wanted:
         mistakes.at(
             "kv_pool.policy",
             "no node lends anything to the pool",

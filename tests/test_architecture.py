@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "checks": {*TOWER, "workload", "tables", "resolve"},
     "api": {*TOWER, "clock", "workload", "tables", "resolve", "checks", "results"},
     "bench": {*TOWER, "clock", "workload", "tables", "resolve", "api"},
+    "whatif": {"base", "config", "tables", "results", "api"},
     "cli": {
         "base",
         "config",
@@ -45,8 +46,9 @@ MAY_IMPORT = {
         "api",
         "checks",
         "calibrate",
+        "whatif",
     },
-    "__init__": {"api", "serving"},
+    "__init__": {"api", "serving", "results", "report", "whatif"},
     "__main__": {"cli"},
 }
 for package in ("network", "kvpool", "serving"):
@@ -56,7 +58,7 @@ MAY_IMPORT["serving"] |= {"workload"}
 ONLY_IN = {
     "simpy": ("clock", "network", "kvpool", "serving", "workload", "api", "bench"),
     "networkx": ("topology", "report"),
-    "pandas": ("tables.sinks", "results", "report", "api"),
+    "pandas": ("tables.sinks", "results", "report", "api", "whatif"),
     "pyarrow": ("tables.sinks", "results", "report", "api", "workload.runrows"),
     "matplotlib": ("report",),
     "PIL": ("report.draw",),
@@ -66,6 +68,8 @@ ONLY_IN = {
     "pydantic_core": ("config",),
     "yaml": ("config", "catalog", "workload", "cli"),
     "pooch": ("workload.library",),
+    "joblib": ("whatif",),
+    "scipy": ("results.intervals",),
     "torch": ("calibrate",),
     "triton": ("calibrate",),
     "numpy": (
@@ -82,7 +86,7 @@ ONLY_IN = {
         "bench",
     ),
 }
-ONLY_INSIDE_FUNCTIONS = {"matplotlib", "PIL", "pooch", "torch", "triton"}
+ONLY_INSIDE_FUNCTIONS = {"joblib", "matplotlib", "PIL", "pooch", "scipy", "torch", "triton"}
 EVERYWHERE_IN = {"triton": ("calibrate.kernels",)}
 """Its compiler looks for names in the module of a kernel; that module is imported inside functions only."""
 MAY_PRINT = ("cli", "report", "bench")

@@ -23,7 +23,7 @@ from sim.config.scenario import Scenario
 from sim.config.topology import Topology
 from sim.config.validation import ordered, validate
 
-__all__ = ["dump", "load_form", "load_scenario", "load_topology", "replaced", "variants_in"]
+__all__ = ["dump", "load_form", "load_scenario", "load_topology", "overlaid", "replaced", "variants_in"]
 
 F = TypeVar("F", bound=RootForm)
 DEEPEST_CHAIN = 10
@@ -141,9 +141,13 @@ def parent_path(extends: Node, below: tuple[Path, ...]) -> Path:
 
 def replaced(form: F, changes: Mapping[str, object]) -> F:
     """A changed and checked copy of a form."""
+    return overlaid(form, [Override.of_value(key, value) for key, value in changes.items()])
+
+
+def overlaid(form: F, overrides: Sequence[Override]) -> F:
+    """A checked copy of a form with overrides laid over it."""
     errors: list[ConfigError] = []
     document = form.document
-    overrides = [Override.of_value(key, value) for key, value in changes.items()]
     root = overridden(document.root, overrides, errors)
     names = (*document.overrides, *(override.name for override in overrides))
     return validate(type(form), replace(document, root=root, overrides=names), errors)

@@ -115,10 +115,11 @@ class Override:
     is_text: bool
 
     @classmethod
-    def of_text(cls, setting: str) -> Override:
+    def of_text(cls, setting: str, option: str = "--set") -> Override:
         """A KEY=VALUE of the command line; the value is YAML."""
         key, equals, text = setting.partition("=")
-        return cls(f"--set {' '.join(setting.split())}", key.strip() if equals else "", text, is_text=True)
+        name = f"{option} {' '.join(setting.split())}"
+        return cls(name, key.strip() if equals else "", text, is_text=True)
 
     @classmethod
     def of_value(cls, key: str, value: object) -> Override:

@@ -100,12 +100,14 @@ def _counts(measured: Measured) -> dict[str, int]:
 def _rates(
     measured: Measured, window_s: float, gpus: int, limits: Sequence[SloLimit]
 ) -> dict[str, float | None]:
-    good = int(good_requests(limits, measured).sum())
+    is_good = good_requests(limits, measured)
+    good = int(is_good.sum())
     finished = measured.requests[measured.is_finished]
     return {
         "offered_per_s": ratio(len(measured.requests), window_s),
         "goodput_per_s": ratio(good, window_s),
         "goodput_fraction": ratio(good, len(measured.requests)),
+        "good_output_tokens_per_s": ratio(int(measured.requests["output_tokens"][is_good].sum()), window_s),
         "output_tokens_per_s_per_gpu": ratio(int(finished["output_tokens"].sum()), window_s * gpus),
     }
 

@@ -1,0 +1,129 @@
+"""A sweep: every point of some axes at several seeds, on all cores, as one tidy table.
+
+Each trial that is done leaves its row in a file of its own, named by its hash and moved into place whole, so
+that whatever stops a sweep costs at most the trials under way, and the same sweep started again goes on where
+it was. Failed trials are rows with a reason, and are tried again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sim.base.errors import ConfigError
+from sim.config.scenario import Scenario
+from sim.whatif.axes import Axis, axis_of_values, points
+from sim.whatif.trials import FAILED, Trial, finished_in, refuse_hopeless, trials
+
+TRIALS = "trials"
+TABLE = "sweep"
+
+Told = Callable[[int, int], object]
+"""Told how many of how many trials are done."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The table of a sweep: a row for each point and seed, the axes as columns before the figures."""
+
+    table: pd.DataFrame
+    axes: tuple[str, ...]
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """The rows of trials that failed, with their reasons."""
+        return self.table[self.table["status"] == FAILED]
+
+    def write(self, folder: Path) -> None:
+        """Put the table as Parquet and as CSV into a folder."""
+        self.table.to_parquet(folder / f"{TABLE}.parquet", index=False)
+        self.table.to_csv(folder / f"{TABLE}.csv", index=False)
+
+
+def sweep(
+    base: Scenario,
+    over: Mapping[str, Iterable[object]],
+    seeds: int = 1,
+    jobs: int = -1,
+    out: Path | str | None = None,
+) -> Sweep:
+    """Play a scenario with each combination of values, at so many seeds from its own on.
+
+    `jobs` is the number of processes, -1 for all cores. With `out`, rows are kept in that folder, and what is
+    there already is not played again.
+    """
+    axes = [axis_of_values(key, values) for key, values in over.items()]
+    return swept(base, axes, seeds, jobs, None if out is None else Path(out))
+
+
+def swept(
+    base: Scenario,
+    axes: Sequence[Axis],
+    seeds: int,
+    jobs: int,
+    folder: Path | None = None,
+    told: Told = lambda done, of: None,
+) -> Sweep:
+    """The same for axes of the command line, telling how far it is."""
+    planned = trials(base, points(axes), seeds)
+    refuse_hopeless(planned)
+    rows = played(planned, jobs, folder, told)
+    names = tuple(axis.key for axis in axes)
+    found = Sweep(pd.DataFrame(rows), names)
+    if folder is not None:
+        found.write(folder)
+    return found
+
+
+def played(planned: Sequence[Trial], jobs: int, folder: Path | None, told: Told) -> list[dict[str, Any]]:
+    """The rows of trials in their order: those known from a folder, and the others played."""
+    known = dict(finished_in(None if folder is None else folder / TRIALS))
+    if folder is not None:
+        (folder / TRIALS).mkdir(parents=True, exist_ok=True)
+    hashes = [trial.hash for trial in planned]
+    rows = {i: known[digest] for i, digest in enumerate(hashes) if digest in known}
+    rows = {i: {**row, **planned[i].labels, "seed": planned[i].seed} for i, row in rows.items()}
+    rows |= {i: trial.play() for i, trial in enumerate(planned) if trial.scenario is None}
+    told(len(rows), len(planned))
+    missing = [i for i in range(len(planned)) if i not in rows]
+    for i, row in _results([(i, planned[i], folder, hashes[i]) for i in missing], jobs):
+        rows[i] = row
+        told(len(rows), len(planned))
+    return [rows[i] for i in range(len(planned))]
+
+
+Task = tuple[int, Trial, Path | None, str | None]
+
+
+def _results(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of tasks as they come: played here where one process is to do it, else in several."""
+    if jobs == 1 or len(tasks) <= 1:
+        yield from (_done(*task) for task in tasks)
+        return
+    from joblib import Parallel, delayed  # noqa: PLC0415 - slow to import
+
+    workers = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    try:
+        yield from workers(delayed(_done)(*task) for task in tasks)
+    except BrokenExecutor:
+        problem = "a process was killed, perhaps for want of memory"
+        hint = "start it again with fewer --jobs; with --out, what is done is kept"
+        raise ConfigError("--jobs", None, None, problem=problem, hint=hint) from None
+
+
+def _done(number: int, trial: Trial, folder: Path | None, digest: str | None) -> tuple[int, dict[str, Any]]:
+    """Play a trial and leave its row behind, unless it failed."""
+    row = trial.play()
+    if folder is not None and digest is not None and row["status"] != FAILED:
+        path = folder / TRIALS / f"{digest}.json"
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(json.dumps(row), encoding="utf-8")
+        unfinished.replace(path)
+    return number, row
