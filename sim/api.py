@@ -6,6 +6,8 @@ import gc
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import compress
+from operator import not_
 from pathlib import Path
 from typing import Protocol
 
@@ -126,16 +128,24 @@ class Simulation:
     def _doubts(self) -> tuple[Advice, ...]:
         """What was asked of measured tables that they do not hold."""
         plan = self.resolved.plan
-        measured = [pool.timing for pool in (plan.prefill, plan.decode) if isinstance(pool.timing, Measured)]
-        return tuple(doubt for timing in measured for doubt in timing.beyond.doubts())
+        pools = [pool for pool in (plan.prefill, plan.decode, plan.colocated) if pool is not None]
+        measured = {id(pool.timing): pool.timing for pool in pools if isinstance(pool.timing, Measured)}
+        return tuple(doubt for timing in measured.values() for doubt in timing.beyond.doubts())
 
     def _warm(self) -> None:
         """Feed requests before the window to the caches, as far back as asked; simulate none of them."""
         back = self.form.warm_caches
         since = 0 if back is True else self.form.start - back
         history = self.window.before(since)
+        serving = self.serving
         if self.resolved.plan.reuse:
-            warm(self.serving.prefill, history)
+            if serving.colocated is None:
+                warm(serving.prefill, history)
+            else:
+                before = list(history)
+                went = [serving.dispatch.went_colocated(request) for request in before]
+                warm(serving.prefill, compress(before, map(not_, went)))
+                warm(serving.colocated, compress(before, went))
         for _ in history:
             pass
 
@@ -145,7 +155,7 @@ class Simulation:
         try:
             while happened := clock.advance(EVENTS_AT_ONCE):
                 self.events += happened
-                waiting = sum(len(replica.queue) for replica in serving.prefill.replicas)
+                waiting = serving.waiting
                 progress.update(clock.now, serving.done, len(serving.live) - waiting, waiting, self.events)
         except KeyboardInterrupt:
             return True

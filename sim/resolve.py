@@ -21,12 +21,15 @@ from sim.clock import FOREVER
 from sim.config.filekind import is_scenario
 from sim.config.load import AT_THE_FILE, load_topology
 from sim.config.paths import as_known
-from sim.config.scenario import Pool, Scenario
+from sim.config.scenario import Scenario
 from sim.config.yamlfile import nearby
 from sim.kvpool.eviction import eviction
+from sim.serving.batching import batching
 from sim.serving.lending import kv_plan, lent_blocks
+from sim.serving.order import order
 from sim.serving.ownrouter import own_router
-from sim.serving.plan import Collectives, PoolPlan, Seat, ServingPlan
+from sim.serving.plan import PoolPlan, Seat, ServingPlan
+from sim.serving.pools import misfits, pool_plan, rule_of
 from sim.serving.rejection import smallest_ps
 from sim.serving.routerplan import router_plan
 from sim.serving.routers import Policy, router
@@ -34,7 +37,6 @@ from sim.serving.seating import NoRoom, lanes, misfit, seat
 from sim.serving.span import domains_of, span
 from sim.timing.build import timing_of
 from sim.timing.memory import MemoryPlan, plan_memory
-from sim.timing.operators import crossing_bytes_per_token
 from sim.timing.placement import EXPECTED_TOKENS, Placement, Shard, Span, place
 from sim.timing.timing import Timing
 from sim.topology.cluster import Cluster, build
@@ -43,6 +45,7 @@ from sim.workload.lengths import mean_tokens
 from sim.workload.library import find_trace
 
 T = TypeVar("T")
+_ROLES = ("prefill", "decode", "colocated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,9 @@ def resolve(scenario: Scenario) -> Resolved:
     assert model is not None
     assert engine is not None
     assert cluster is not None
-    if engine.first_token != "prefill" and all(pool.role != "decode" for pool in scenario.pools):
+    _check_batching(scenario, engine, mistakes)
+    roles = [pool.role for pool in scenario.pools]
+    if engine.first_token != "prefill" and "prefill" in roles and "decode" not in roles:
         problem = f"{engine.title} gives the first token from a decode pool, and there is none"
         mistakes.at("pools", problem, "write a pool with role: decode")
     seats = _seats(scenario, cluster, mistakes)
@@ -104,15 +109,14 @@ def resolve(scenario: Scenario) -> Resolved:
         if not budget.fits:
             problem = f"the weights do not fit. {budget.breakdown}"
             mistakes.at(f"pools.{i}.tp", problem, "use a larger tp, or a smaller precision")
-    _check_pool(scenario, cluster, placements[0], mistakes)
+    main = placements[roles.index("prefill") if "prefill" in roles else 0]
+    _check_pool(scenario, cluster, main, mistakes)
     mistakes.stop()
     timings = _timings(scenario, placements, mistakes)
     mistakes.stop()
     parts = zip(scenario.pools, seats, placements, memory, timings, strict=True)
-    plans = [_placed(_pool_plan(*of_pool), cluster) for of_pool in parts]
-    plan = _serving_plan(
-        scenario, cluster, {pool.role: pool for pool in plans}, placements[0], engine, policies
-    )
+    plans = [_placed(pool_plan(*of_pool), cluster) for of_pool in parts]
+    plan = _serving_plan(scenario, cluster, {pool.role: pool for pool in plans}, main, engine, policies)
     return Resolved(scenario, cluster, plan, tuple(memory), tuple(placements))
 
 
@@ -146,15 +150,7 @@ def _policy(scenario: Scenario, key: str, mistakes: Mistakes) -> Policy:
 
 def _check_names(scenario: Scenario, mistakes: Mistakes) -> None:
     """Check what needs no catalogue: roles, and the fields of the workload."""
-    for role in ("prefill", "decode"):  # without a decode pool requests end with their first token
-        count = sum(pool.role == role for pool in scenario.pools)
-        if count != 1 and not (role == "decode" and not count):
-            found = "none" if not count else str(count)
-            mistakes.at(
-                "pools",
-                f"exactly one pool with role {role} is needed, there is {found}",
-                f"write one pool with role: {role}",
-            )
+    _check_roles(scenario, mistakes)
     for path, problem, hint in validate_workload(scenario.workload):
         mistakes.at(f"workload.{path}", problem, hint)
     if scenario.workload.trace is not None:
@@ -175,6 +171,45 @@ def _check_names(scenario: Scenario, mistakes: Mistakes) -> None:
         mistakes.at("run.warmup", "nothing is left to measure", "make warmup shorter than duration")
     if run.sample_every <= 0:
         mistakes.at("run.sample_every", "samples need an interval above 0 s", "write sample_every: 1 s")
+
+
+def _check_roles(scenario: Scenario, mistakes: Mistakes) -> None:
+    """Check that the pools can serve a request between them, and that what is said of some has its pools."""
+    counts = {role: sum(pool.role == role for pool in scenario.pools) for role in _ROLES}
+    is_colocated = bool(counts["colocated"])
+    for role, count in counts.items():  # without a decode pool requests end with their first token
+        is_needed = role == "prefill" and (bool(counts["decode"]) or not is_colocated)
+        if count > 1 or (is_needed and not count):
+            found = "none" if not count else str(count)
+            kind = "exactly one" if is_needed else "at most one"
+            need = "is needed" if is_needed else "is possible"
+            hint = f"write one pool with role: {role}"
+            hint += ", or one with role: colocated" if is_needed and not counts["decode"] else ""
+            mistakes.at("pools", f"{kind} pool with role {role} {need}, there is {found}", hint)
+    if scenario.router.colocated_tokens is not None and not (is_colocated and counts["prefill"]):
+        problem = "prompts are dealt out only where there are colocated pools beside a prefill pool"
+        mistakes.at("router.colocated_tokens", problem, "take it out, or add such pools")
+    if not counts["prefill"] and is_colocated:
+        if scenario.router.reject == "slo":
+            problem = "colocated pools make no estimates to reject by"
+            mistakes.at("router.reject", problem, "write reject: never, or use prefill and decode pools")
+        if scenario.kv_pool.policy == "pooled":
+            problem = "colocated pools reuse what their own HBM holds, and there is no prefill pool"
+            mistakes.at("kv_pool.policy", problem, "write policy: local")
+
+
+def _check_batching(scenario: Scenario, engine: Engine, mistakes: Mistakes) -> None:
+    """Check how colocated pools fill their steps."""
+    for i, pool in enumerate(scenario.pools):
+        if pool.role != "colocated":
+            continue
+        path = f"pools.{i}.batching" if pool.batching is not None else f"pools.{i}"
+        rule = mistakes.named(path, batching, rule_of(pool, engine))  # type: ignore[arg-type]
+        if pool.order is not None:
+            mistakes.named(f"pools.{i}.order", order, pool.order)  # type: ignore[arg-type]
+        if rule is not None:
+            for key, problem, hint in misfits(pool, engine, rule):
+                mistakes.at(f"pools.{i}.{key}", problem, hint)
 
 
 def _check_pool(scenario: Scenario, cluster: Cluster, placement: Placement, mistakes: Mistakes) -> None:
@@ -300,32 +335,6 @@ def _timings(scenario: Scenario, placements: Sequence[Placement], mistakes: Mist
     return timings
 
 
-def _pool_plan(
-    pool: Pool, seats: tuple[Seat, ...], placement: Placement, memory: MemoryPlan, timing: Timing
-) -> PoolPlan:
-    return PoolPlan(
-        name=pool.name,
-        role=pool.role,
-        seats=seats,
-        gpus_per_replica=pool.tp,
-        timing=timing,
-        kv_tokens=memory.kv_tokens,
-        max_batch_tokens=pool.max_batch_tokens,
-        max_sequences=pool.max_sequences,
-        collectives=_collectives(pool, placement),
-        first_length_ps=placement.engine.first_length_time_ps,
-    )
-
-
-def _collectives(pool: Pool, placement: Placement) -> Collectives | None:
-    """What the collectives of a replica send over its NICs; None inside an NVLink domain."""
-    token_bytes = crossing_bytes_per_token(placement)
-    if not token_bytes:
-        return None
-    sizes = [placement.engine.padded_batch(batch) for batch in range(1, pool.max_sequences + 1)]
-    return Collectives(token_bytes, (0.0, *[size * token_bytes for size in sizes]))
-
-
 def _placed(pool: PoolPlan, cluster: Cluster) -> PoolPlan:
     """A pool with the fabric unit, NVLink domain and node type that each replica begins in."""
     nodes = [seat.nodes[0] for seat in pool.seats]
@@ -348,12 +357,20 @@ def _serving_plan(
     run = scenario.run
     shard = placement.shard
     kv = kv_plan(scenario.kv_pool, cluster, shard, scenario.workload.block_tokens, engine)
+    some = next(iter(plans.values()))
+    absent = {
+        role: replace(some, name=role, role=role, seats=(), units=(), domains=(), gpus=(), batching=None)
+        for role in ("prefill", "decode")
+    }
+    prefill = plans.get("prefill", absent["prefill"])
+    if "decode" not in plans:  # nothing is sent
+        prefill = replace(prefill, host=replace(prefill.host, send_ps=0))
     return ServingPlan(
-        prefill=plans["prefill"],
-        decode=plans.get(
-            "decode",
-            replace(plans["prefill"], name="decode", role="decode", seats=(), units=(), domains=(), gpus=()),
-        ),
+        prefill=prefill,
+        decode=plans.get("decode", absent["decode"]),
+        colocated=plans.get("colocated"),
+        handoff_start_ps=engine.handoff_start_ps,
+        reserves_first=engine.handoff_order == "destination-first",
         router=router_plan(scenario, policies),
         reuse=scenario.kv_pool.policy != "none",
         kv_bytes_per_token=shard.model.kv_bytes_per_token(shard.kv),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from sim.base.units import show
 from sim.catalog.entry import Entry
@@ -25,6 +26,16 @@ class Engine(Entry):
     whether KV is fetched and sent layer by layer while a prompt is computed; `fetch_bytes_per_s` and
     `save_bytes_per_s` (after `fetch_start_ps`) are what one fetch from host memory, and one write to it, get
     (None: what links give).
+
+    `batching`, `token_budget`, `chunk_tokens` (of one prompt in a step) and `max_sequences` are how steps are
+    filled where the scenario does not say it. `kv_reservation` takes memory for the whole sequence when its
+    prompt is let in, or lets it grow page by page; then `watermark_fraction` of it stays free when prompts
+    are let in, and `preemption` says what becomes of a sequence that finds no page.
+    `sequence_host_time_ps` is added to each step for each sequence; `overlaps_host` prepares a step on the
+    host while the GPU still works on the last. What the host does between steps, which no measured time of a
+    step holds: `prefill_gap_ps` before one with prompts, `step_gap_ps` before a decode step, `change_gap_ps`
+    before the first of a changed batch, `send_time_ps` after a prefill whose KV is sent; a handoff takes
+    `handoff_start_ps` besides its bytes. `restart_time_ps` is from the start of a process to its first step.
     """
 
     first_token: str
@@ -45,6 +56,21 @@ class Engine(Entry):
     fetch_start_ps: int
     fetch_bytes_per_s: float | None
     save_bytes_per_s: float | None
+    batching: str
+    token_budget: int
+    chunk_tokens: int
+    max_sequences: int
+    kv_reservation: str
+    preemption: str
+    watermark_fraction: float
+    sequence_host_time_ps: int
+    overlaps_host: bool
+    prefill_gap_ps: int
+    step_gap_ps: int
+    change_gap_ps: int
+    send_time_ps: int
+    handoff_start_ps: int
+    restart_time_ps: int
 
     @classmethod
     def read(cls, fields: Fields) -> Engine:
@@ -70,19 +96,51 @@ class Engine(Entry):
             is_layerwise=fields.flag("layerwise"),
             fetch_bytes_per_s=fields.quantity("fetch_rate", "rate") if fields.has("fetch_rate") else None,
             save_bytes_per_s=fields.quantity("save_rate", "rate") if fields.has("save_rate") else None,
+            **_scheduling(fields),
+            **_gaps(fields),
         )
 
     @property
     def summary(self) -> str:
-        """Title, handoff order, page and host time of a step."""
-        step = show(self.decode_host_time_ps, "time")
+        """Title, batching rule, handoff order, page and host time of a step."""
+        step = show(self.decode_host_time_ps + self.step_gap_ps, "time")
         return (
-            f"{self.title}, {self.handoff_order}, pages of {self.page_tokens} tokens, {step} host time a step"
+            f"{self.title}, {self.batching}, {self.handoff_order}, pages of {self.page_tokens} tokens, "
+            f"{step} host time a step"
         )
 
     def padded_batch(self, batch: int) -> int:
         """Return the batch size that a decode step of `batch` sequences costs."""
         return next((size for size in self.graph_batches if size >= batch), batch)
+
+
+def _scheduling(fields: Fields) -> dict[str, Any]:
+    """How steps and memory are filled; a prompt may take all of a step where no chunk is given."""
+    budget = fields.count("token_budget")
+    spare = fields.quantity("watermark", "fraction") if fields.has("watermark") else 0.0
+    return {
+        "batching": fields.text("batching"),
+        "token_budget": budget,
+        "chunk_tokens": fields.count("chunk_tokens") if fields.has("chunk_tokens") else budget,
+        "max_sequences": fields.count("max_sequences"),
+        "kv_reservation": fields.text("kv_reservation", ("whole", "grow")),
+        "preemption": fields.text("preemption", ("recompute", "never")),
+        "watermark_fraction": spare,
+    }
+
+
+def _gaps(fields: Fields) -> dict[str, Any]:
+    """What the host adds, as far as an engine does."""
+    return {
+        "sequence_host_time_ps": _time(fields, "sequence_host_time"),
+        "overlaps_host": fields.flag("overlaps_host"),
+        "prefill_gap_ps": _time(fields, "prefill_gap"),
+        "step_gap_ps": _time(fields, "step_gap"),
+        "change_gap_ps": _time(fields, "change_gap"),
+        "send_time_ps": _time(fields, "send_time"),
+        "handoff_start_ps": _time(fields, "handoff_start"),
+        "restart_time_ps": fields.whole_quantity("restart_time", "time"),
+    }
 
 
 def _time(fields: Fields, key: str) -> int:

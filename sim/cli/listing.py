@@ -17,6 +17,8 @@ Row = tuple[str, str]
 SHELVES: tuple[str, ...] = ("gpus", "nodes", "links", "models", "engines")
 REGISTRIES: dict[str, tuple[str, str]] = {
     "routers": ("sim.serving.routers", "router"),
+    "batchings": ("sim.serving.batching", "batching"),
+    "orders": ("sim.serving.order", "order"),
     "evictions": ("sim.kvpool.eviction", "eviction"),
     "readers": ("sim.workload.readers", "reader"),
     "builders": ("sim.topology.builders", "builder"),
@@ -31,6 +33,8 @@ KINDS: dict[str, str] = {
     "topologies": "for `topology:` in a scenario",
     "builders": "for `kind:` of a fabric in a topology",
     "routers": "for `router:` in a scenario",
+    "batchings": "for `batching:` of a pool in a scenario",
+    "orders": "for `order:` of a pool in a scenario",
     "evictions": "for `kv_pool.eviction:` in a scenario",
     "traces": "for `workload.trace:`, fetched by `sim trace get`",
     "readers": "for `workload.format:`",
@@ -38,6 +42,8 @@ KINDS: dict[str, str] = {
 SINGULAR: dict[str, str] = {
     "measurement": "measurements",
     "router": "routers",
+    "batching": "batchings",
+    "order": "orders",
     "eviction": "evictions",
     "reader": "readers",
     "trace": "traces",

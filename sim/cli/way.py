@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.config.scenario import Pool
+from sim.config.pool import Pool
 from sim.network.fabric import Fabric
 from sim.network.route import Route, route
 from sim.serving.seating import lanes

@@ -20,9 +20,9 @@ from pydantic import (
 )
 
 from sim.base.errors import ValueProblem, listed
-from sim.config.form import Form, Name, NamedForm, NamedList, RootForm
+from sim.config.form import Form, Name, NamedList, RootForm
 from sim.config.kvpool import KvPool
-from sim.config.place import Place
+from sim.config.pool import Pool, Timing
 from sim.config.quantities import (
     Duration,
     FilePath,
@@ -33,12 +33,10 @@ from sim.config.quantities import (
     Power,
     Price,
     SloLimit,
-    TableSource,
     TraceSource,
     as_written,
 )
 
-Role = Literal["prefill", "decode"]
 Weights = Literal["bf16", "fp16", "fp8", "fp4", "mxfp4", "int4", "native"]
 KvPrecision = Literal["bf16", "fp16", "fp8"]
 
@@ -63,52 +61,6 @@ def as_model(value: object) -> object:
 ModelChoice = Annotated[Model, BeforeValidator(as_model, json_schema_input_type=str | Model)]
 
 
-class Timing(Form):
-    """Where the times of a replica come from."""
-
-    kind: Literal["roofline", "measured"] = Field(
-        "roofline",
-        description="roofline: computed from the model's operators; measured: interpolated in a table",
-    )
-    table: TableSource | None = Field(
-        None,
-        description="measured: a device file as of `sim calibrate`, or a name of `sim list measurements`",
-    )
-
-    @model_validator(mode="after")
-    def _table_where_measured(self) -> Timing:
-        if (self.kind == "measured") != (self.table is not None):
-            raise ValueProblem(
-                f"kind: {self.kind} {'needs a table' if self.table is None else 'takes no table'}",
-                "write {kind: measured, table: FILE}, or {kind: roofline}",
-                ["table", "kind"],
-            )
-        return self
-
-
-class Pool(NamedForm):
-    """A set of equal replicas that do the same work."""
-
-    name: Name = Field(description="your name for the pool; --set finds it by this name")
-    role: Role = Field(description="what its replicas do: prefill or decode")
-    replicas: PositiveInt = Field(description="number of replicas (copies of the model)")
-    tp: PositiveInt = Field(
-        8, description="tensor-parallel GPUs of one replica: an equal part of a node, or whole nodes"
-    )
-    place: Place = Field(
-        as_written("packed"),
-        description="packed: one node after the other; spread: evenly over those with room; "
-        "per-domain P:D: so many prefill and decode replicas in each NVLink domain; nodes 0-99,120: on these",
-    )
-    max_batch_tokens: PositiveInt = Field(
-        16384, description="prefill: new tokens in one batch; a longer prompt runs alone"
-    )
-    max_sequences: PositiveInt = Field(256, description="decode: sequences that run at once in a replica")
-    timing: Timing | None = Field(
-        None, description="where the times of these replicas come from; else as the scenario says"
-    )
-
-
 class Router(Form):
     """Who gets the next request."""
 
@@ -129,6 +81,11 @@ class Router(Form):
         "never",
         description="requests turned away when they arrive; slo: those whose estimated TTFT or predicted TBT "
         "(tpot, itl) is above the limit that the slo has for it",
+    )
+    colocated_tokens: PositiveInt | None = Field(
+        None,
+        description="colocated pools beside others: prompts of at most this many tokens go there; absent: "
+        "requests go where fewer are under way for each GPU",
     )
     load_weight: Annotated[float, Field(ge=0)] = Field(
         1.0,

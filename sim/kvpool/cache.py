@@ -136,6 +136,26 @@ class Cache:
             self._tell()
         return lease
 
+    def has_room(self, count: int, blocks: Sequence[int] = (), match: Match | None = None) -> bool:
+        """Whether `count` blocks could be taken, of which those of a prompt that are here stay."""
+        hits = 0
+        if blocks:
+            hits = (match or self.tree.match(blocks)).depth(self.number)
+        return count - hits <= self.free or self._can_evict(count - hits - self.free, blocks, hits)
+
+    def take(self, count: int) -> None:
+        """Claim blocks that have no id and that nobody else will look for; there is room for them."""
+        if count > self.free:
+            self._evict(count - self.free)
+        self.free -= count
+        self.claimed += count
+        if self._gone:
+            self._tell()
+
+    def give(self, count: int) -> None:
+        """Give back claimed blocks that have no id."""
+        self._unclaim(count)
+
     def publish(self, lease: Lease) -> None:
         """The prompt is computed: its claimed blocks are cached, and held until `release`."""
         blocks = lease.blocks
@@ -236,7 +256,8 @@ class Cache:
         """Free the `short` blocks touched longest ago among those that no prompt holds."""
         self.free += short
         self.cached -= short
-        safe_before = next(iter(self._leases)).touch
+        first = next(iter(self._leases), None)
+        safe_before = first.touch if first is not None else self._touch + 1
         oldest = self._order.newer
         while short and oldest.touch < safe_before:
             gone = min(short, oldest.held)

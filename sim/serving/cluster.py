@@ -1,4 +1,4 @@
-"""The serving cluster as a whole: requests come in, cross both pools and the fabric, and leave a row."""
+"""The serving cluster as a whole: requests come in, cross its pools and the fabric, and leave a row."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections.abc import Generator, Iterable
 
 from simpy import Event
 
-from sim.clock import ARRIVAL, Clock, Moment
+from sim.clock import ARRIVAL, Clock, Errand, Moment
 from sim.network.fabric import Fabric
 from sim.network.flows import FlowNetwork
 from sim.serving.background import background
+from sim.serving.colocated import ColocatedPool
 from sim.serving.decode import DecodePool
+from sim.serving.dispatch import Dispatch
 from sim.serving.handoff import Handoff
 from sim.serving.job import FINISHED, REJECTED, Job
 from sim.serving.kvmoves import KvMoves
+from sim.serving.places import Spot
 from sim.serving.plan import ServingPlan
 from sim.serving.prefill import PrefillPool
 from sim.serving.prefillflows import PrefillFlows
@@ -40,7 +43,12 @@ class Serving:
         self.prefill = PrefillPool(clock, plan, self._computed)
         self.decode = DecodePool(clock, plan, log, self._finished)
         self.handoff = Handoff(self.prefill, self.decode, fabric, self.network, plan)
-        for pool in (self.prefill, self.decode):
+        self.colocated: ColocatedPool | None = None
+        if plan.colocated is not None:
+            self.colocated = ColocatedPool(clock, plan, log, self._finished)
+        self.dispatch = Dispatch(plan)
+        pools: tuple[PrefillPool | DecodePool | ColocatedPool, ...] = (self.prefill, self.decode)
+        for pool in pools if self.colocated is None else (*pools, self.colocated):
             if pool.plan.collectives is not None:
                 for replica in pool.replicas:
                     replica.nics = background(fabric, self.network, replica.seat)
@@ -48,7 +56,7 @@ class Serving:
             self.moves = KvMoves(clock, plan.kv, plan.prefill, fabric, self.network)
             self.prefill.flows = PrefillFlows(self.prefill, self.moves, self.handoff)
         self.rejection: Rejection | None = None
-        if plan.router.rejects:
+        if plan.router.rejects and self.prefill.replicas:
             self.rejection = Rejection(plan.router, self.prefill, self.decode)
         self.live: dict[int, Job] = {}
         self.arrived = 0
@@ -56,6 +64,14 @@ class Serving:
         self.rejected: dict[str, int] = {}
         self.offered = Moment(clock)
         self.last_arrival_ps = 0
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for a replica to begin with their prompt."""
+        waiting = sum(len(replica.queue) for replica in self.prefill.replicas)
+        if self.colocated is not None:
+            waiting += sum(len(replica.waiting) for replica in self.colocated.replicas)
+        return waiting
 
     def offer(self, requests: Iterable[Request]) -> Generator[Event, None, None]:
         """Let requests arrive at their instants.
@@ -86,6 +102,9 @@ class Serving:
             blocks = blocks[: request.input_tokens // self.plan.block_tokens]
         kv_blocks = -(-request.input_tokens // self.plan.block_tokens)
         measured = self.plan.measured_from_ps <= now < self.plan.measured_until_ps
+        if self.colocated is not None and self.dispatch.to_colocated(request):
+            self._accept_colocated(self.colocated, Job(request, blocks, kv_blocks, measured))
+            return
         if not self.decode.replicas:
             request = request._replace(output_tokens=1)  # all that a prefill gives
         job = Job(request, blocks, kv_blocks, measured)
@@ -97,6 +116,17 @@ class Serving:
             self._reject(job, "sequence larger than the KV memory of a decode replica")
         else:
             self._submit(job)
+
+    def _accept_colocated(self, pool: ColocatedPool, job: Job) -> None:
+        """Give a request to a colocated replica, unless none could ever hold it."""
+        self.arrived += 1
+        if not pool.holds(job.request, job.blocks):
+            self._reject(job, "sequence larger than the KV memory of a colocated replica")
+            return
+        number = pool.route(job.request, job.blocks, self.clock.now)
+        self.live[job.request.id] = job
+        self.dispatch.colocated += 1
+        pool.submit(job, number)
 
     def _submit(self, job: Job) -> None:
         """Route a request, or reject it early."""
@@ -111,6 +141,22 @@ class Serving:
         if target >= 0:
             self.decode.submit(job, target)
         self.live[request.id] = job
+        self.dispatch.apart += 1
+        if self.plan.reserves_first and self.handoff.is_needed(job):
+            granted = self.decode.assign(job).reserve(job)
+            if granted is not None:
+                Errand(self._wait(job, granted))
+                return
+            job.reserved_ps = self.clock.now
+        self.prefill.submit(job, number)
+
+    def _wait(self, job: Job, granted: Event) -> Generator[Event, None, None]:
+        """Wait for the memory of a decode replica, and choose who computes the prompt once it is there."""
+        yield granted
+        job.reserved_ps = self.clock.now
+        if self.plan.router.decode_first:
+            self.prefill.view.near = self._spot(job.decode_replica)
+        number = self.prefill.route(job.request, job.blocks, self.clock.now)
         self.prefill.submit(job, number)
 
     def _target(self, job: Job) -> int:
@@ -119,9 +165,13 @@ class Serving:
         if not self.handoff.is_needed(job):
             return NOT_YET
         target = self.decode.route(job.request)
-        spots = self.decode.view.places.spots
-        self.prefill.view.near = spots[target] if spots else None
+        self.prefill.view.near = self._spot(target)
         return target
+
+    def _spot(self, target: int) -> Spot | None:
+        """Where a decode replica is, if the plan says it."""
+        spots = self.decode.view.places.spots
+        return spots[target] if spots else None
 
     def _reject(self, job: Job, reason: str) -> None:
         """Turn away a request."""
@@ -144,6 +194,10 @@ class Serving:
         job.status = FINISHED
         job.finished_ps = self.clock.now
         del self.live[job.request.id]
+        if job.is_colocated:
+            self.dispatch.colocated -= 1
+        else:
+            self.dispatch.apart -= 1
         self._record(job)
 
     def _record(self, job: Job) -> None:

@@ -57,7 +57,7 @@ class DecodePool:
         self.sources = spots_of(plan.prefill)
         self.view.estimating = self.estimates_from_now
         self.choose = chooser_of(plan.router.decode_policy)
-        self.steps = self.plan.timing.decode_table(self.plan.max_sequences)
+        self.steps = self.plan.timing.decode_table(self.plan.max_sequences).after(self.plan.host.step_ps)
         self.capacity_pages = self.plan.kv_tokens // plan.page_tokens
         first_rank = TIMER + len(plan.prefill.seats)
         self.replicas = [
@@ -167,6 +167,11 @@ class DecodeReplica:
     def running(self) -> int:
         """Sequences in the batch."""
         return len(self._running)
+
+    @property
+    def steps(self) -> int:
+        """Steps taken."""
+        return self._step
 
     @property
     def waiting(self) -> int:

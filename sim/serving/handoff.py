@@ -6,7 +6,8 @@ is computed, the KV of the whole prompt crosses the fabric, each rank's share on
 byte is there the prefill side lets its blocks go and the sequence may join the batch.
 A transfer is one flow for each pair of
 ports (lanes of a node) that have something to exchange; see sim.network.reshard for who sends what to whom.
-Ignores: the way back of the acknowledgement, and the start-up cost of a transfer beside link latency.
+What an engine takes to start a transfer and to notice its end comes before the bytes, as latency does.
+Ignores: the way back of the acknowledgement.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class Handoff:
         receivers = [replica.seat.ranks for replica in decode.replicas]
         self.first_token_by_prefill = plan.first_token_by_prefill
         self.layers = plan.kv.layers
+        self.start_ps = plan.handoff_start_ps
         self.production = production(fabric) if plan.kv.streams else NOT_YET
         self._exchanges = {
             (one, other): exchange(one, other, plan.kv_heads)
@@ -73,16 +75,18 @@ class Handoff:
         """Reserve, wait out the latency, send, release, join."""
         clock = self.clock
         source = self.prefill.replicas[job.prefill_replica]
-        target = self.decode.assign(job)
-        granted = target.reserve(job)
-        if granted is not None:
-            yield granted
-        job.reserved_ps = clock.now
+        if job.reserved_ps == NOT_YET:
+            granted = self.decode.assign(job).reserve(job)
+            if granted is not None:
+                yield granted
+            job.reserved_ps = clock.now
+        target = self.decode.replicas[job.decode_replica]
         parts = self._parts(job, source.seat, target.seat) if self.fabric.is_fixed else []
         if len(parts) == 1:
             latency_ps = parts[0][1].latency_ps
         else:
             latency_ps = self._latency_ps(parts, source.seat, target.seat)
+        latency_ps += self.start_ps
         yield clock.at(max(clock.now, from_ps) + latency_ps, FLOW_START + job.request.id)
         parts = parts or self._parts(job, source.seat, target.seat)
         if clock.now < computed_ps:

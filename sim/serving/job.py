@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sim.serving.kvfetch import Wanted
 
 FINISHED, UNFINISHED, REJECTED = (STATUSES.index(name) for name in ("finished", "unfinished", "rejected"))
-_AFTER_DECODE = (0,) * (len(PHASES) - list(PHASES).index("decode") - 1)
+_AFTER_PREEMPTED = (0,) * (len(PHASES) - list(PHASES).index("preempted") - 1)
 
 
 class Job:
@@ -33,6 +33,8 @@ class Job:
     links hold back what leaves before the prompt is computed, once it `is_leaving`.
     While a replica looks at it, `match` is what prefill replicas hold of its prompt, `wanted` what to fetch;
     it `is_recomputed` where fetching what was found would take longer.
+    `is_colocated`: one replica computes it and decodes. Since `aside_ps` it is put aside for want of memory;
+    it was for `aside_before_ps` before its prompt was computed, and for `aside_after_ps` after.
     What a job starts with is of the class: few of its values ever change for most.
     """
 
@@ -74,12 +76,31 @@ class Job:
     fetch_spared_ps: int = 0
     decoding_ps: int = NOT_YET
     finished_ps: int = NOT_YET
+    is_colocated: bool = False
+    aside_ps: int = NOT_YET
+    aside_before_ps: int = 0
+    aside_after_ps: int = 0
 
     def __init__(self, request: Request, blocks: Sequence[int], kv_blocks: int, measured: bool) -> None:
         self.request = request
         self.blocks = blocks
         self.kv_blocks = kv_blocks
         self.measured = measured
+
+    def put_aside(self, now_ps: int) -> None:
+        """Put it aside, unless it was and has not come back yet."""
+        if self.aside_ps == NOT_YET:
+            self.aside_ps = now_ps
+        if self.computed_ps >= 0 and self.decoding_ps == NOT_YET:
+            self.decoding_ps = now_ps
+
+    def bring_back(self, now_ps: int) -> None:
+        """Its prompt is computed again, or all that it had."""
+        aside_ps, self.aside_ps = now_ps - self.aside_ps, NOT_YET
+        if self.computed_ps >= 0:
+            self.aside_after_ps += aside_ps
+        else:
+            self.aside_before_ps += aside_ps
 
     def row(self, now_ps: int) -> tuple[int, ...]:
         """Give the row of tables.REQUEST_COLUMNS; phases of an unfinished request end now."""
@@ -94,6 +115,8 @@ class Job:
         reserved = max(self.reserved_ps, computed) if self.reserved_ps >= 0 else end
         received = self.kv_arrived_ps if self.kv_arrived_ps >= 0 else end
         decoding = self.decoding_ps if self.decoding_ps >= 0 else end
+        if self.aside_ps >= 0:
+            self.bring_back(end)
         return (
             request.id,
             int(self.measured),
@@ -111,12 +134,13 @@ class Job:
             routed - arrived,
             started - routed,
             self.exposed_ps,
-            computed - started - self.exposed_ps,
+            computed - started - self.exposed_ps - self.aside_before_ps,
             reserved - computed,
             received - reserved,
             decoding - received,
-            end - decoding,
-            *_AFTER_DECODE,
+            end - decoding - self.aside_after_ps,
+            self.aside_before_ps + self.aside_after_ps,
+            *_AFTER_PREEMPTED,
         )
 
     def _aside(self, computed_ps: int) -> tuple[int, ...]:

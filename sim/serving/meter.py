@@ -14,6 +14,7 @@ from simpy import Event
 
 from sim.clock import TIMER, Clock
 from sim.serving.cluster import Serving
+from sim.serving.colocatedreplica import ColocatedReplica
 from sim.serving.decode import DecodeReplica
 from sim.serving.kvuse import KvBooks, kv_pool_use
 from sim.serving.prefill import PrefillReplica
@@ -26,10 +27,14 @@ LAST = (1 << 40) - 1
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Counters of replicas (busy time, requests, tokens; prefill first), links and pool at one instant."""
+    """Counters of replicas, links and pool at one instant.
+
+    Replicas are those of prefill, decode and colocated pools: busy time, requests, tokens, decode steps,
+    tokens decoded, sequences put aside.
+    """
 
     at_ps: int
-    replicas: tuple[tuple[int, int, int], ...]
+    replicas: tuple[tuple[int, ...], ...]
     carried: tuple[float, ...]
     waited_ps: dict[int, float]
     kv: KvBooks | None
@@ -66,13 +71,12 @@ class Meter:
         """Read all counters now."""
         serving, now = self.serving, self.clock.now
         serving.network.settle()
-        replicas: tuple[PrefillReplica | DecodeReplica, ...] = (
-            *serving.prefill.replicas,
-            *serving.decode.replicas,
-        )
+        colocated = serving.colocated.replicas if serving.colocated is not None else []
+        replicas: tuple[PrefillReplica | DecodeReplica | ColocatedReplica, ...]
+        replicas = (*serving.prefill.replicas, *serving.decode.replicas, *colocated)
         return Counters(
             now,
-            tuple((replica.busy_by(now), replica.requests, replica.tokens) for replica in replicas),
+            tuple(_counted(replica, now) for replica in replicas),
             tuple(serving.network.carried),
             dict(serving.network.waited_ps),
             KvBooks.of(serving.moves) if serving.moves is not None else None,
@@ -85,7 +89,8 @@ class Meter:
     def replica_uses(self) -> tuple[ReplicaUse, ...]:
         """What each replica did in the window."""
         end = self._end or self.read()
-        plans = (self.serving.plan.prefill, self.serving.plan.decode)
+        plan = self.serving.plan
+        plans = [pool for pool in (plan.prefill, plan.decode, plan.colocated) if pool is not None]
         places = [(plan, number) for plan in plans for number in range(len(plan.seats))]
         return tuple(
             ReplicaUse(
@@ -98,6 +103,9 @@ class Meter:
                 requests=after[1] - before[1],
                 tokens=after[2] - before[2],
                 gpu=plan.gpus[number] if plan.gpus else "",
+                steps=after[3] - before[3],
+                decoded=after[4] - before[4],
+                preempted=after[5] - before[5],
             )
             for (plan, number), before, after in zip(places, self._begin.replicas, end.replicas, strict=True)
         )
@@ -124,6 +132,13 @@ class Meter:
 
     def _sample_pools(self) -> None:
         prefill, decode = self.serving.prefill, self.serving.decode
+        self._sample_colocated()
+        self._noter("cluster", "cluster")("transfers", self.serving.network.active)
+        if self.serving.moves is not None:
+            for tier, cached_blocks, capacity_blocks in self.serving.moves.pool.occupancy():
+                self._noter("kv_pool", tier)("used_fraction", cached_blocks / capacity_blocks)
+        if not prefill.replicas:
+            return
         note = self._noter("pool", prefill.plan.name)
         note("queued", sum(len(replica.queue) for replica in prefill.replicas))
         claimed = sum(replica.memory.claimed for replica in prefill.replicas)
@@ -131,10 +146,6 @@ class Meter:
         blocks = max(prefill.capacity_blocks * len(prefill.replicas), 1)
         note("kv_claimed_fraction", claimed / blocks)
         note("kv_cached_fraction", cached / blocks)
-        self._noter("cluster", "cluster")("transfers", self.serving.network.active)
-        if self.serving.moves is not None:
-            for tier, cached_blocks, capacity_blocks in self.serving.moves.pool.occupancy():
-                self._noter("kv_pool", tier)("used_fraction", cached_blocks / capacity_blocks)
         if not decode.replicas:
             return
         note = self._noter("pool", decode.plan.name)
@@ -143,6 +154,19 @@ class Meter:
         note("reserving", sum(replica.reserving for replica in decode.replicas))
         pages = max(decode.capacity_pages * len(decode.replicas), 1)
         note("kv_used_fraction", 1 - sum(replica.free_pages for replica in decode.replicas) / pages)
+
+    def _sample_colocated(self) -> None:
+        pool = self.serving.colocated
+        if pool is None:
+            return
+        note = self._noter("pool", pool.plan.name)
+        note("queued", sum(len(replica.waiting) for replica in pool.replicas))
+        note("computing", sum(replica.under_way for replica in pool.replicas))
+        note("running", sum(replica.running for replica in pool.replicas))
+        blocks = max(pool.capacity_blocks * len(pool.replicas), 1)
+        note("kv_claimed_fraction", sum(replica.memory.claimed for replica in pool.replicas) / blocks)
+        note("kv_cached_fraction", sum(replica.memory.cached for replica in pool.replicas) / blocks)
+        note("preempted", sum(replica.preemptions for replica in pool.replicas))
 
     def _sample_links(self, every_ps: int) -> None:
         """The mean and largest utilisation of each kind of link in the interval that ends now."""
@@ -167,3 +191,13 @@ class Meter:
     def _noter(self, kind: str, name: str) -> Callable[[str, float], None]:
         log, now = self.serving.log, self.clock.now
         return lambda metric, value: log.sample(now, kind, name, metric, value)
+
+
+def _counted(replica: PrefillReplica | DecodeReplica | ColocatedReplica, now_ps: int) -> tuple[int, ...]:
+    """The counters of a replica."""
+    did = (replica.busy_by(now_ps), replica.requests, replica.tokens)
+    if isinstance(replica, ColocatedReplica):
+        return (*did, replica.steps, replica.decoded, replica.preemptions)
+    if isinstance(replica, DecodeReplica):
+        return (*did, replica.steps, replica.tokens, 0)
+    return (*did, 0, 0, 0)

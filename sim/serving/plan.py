@@ -45,13 +45,48 @@ class Collectives:
 
 
 @dataclass(frozen=True, slots=True)
+class HostTimes:
+    """What the host does between the steps of a replica, which no time of a step holds; picoseconds.
+
+    `prefill_ps` comes before each step with prompts, `step_ps` before each decode step, `change_ps` before
+    the first one after the batch has got new members, and `send_ps` after each batch of prompts whose KV is
+    sent elsewhere.
+    """
+
+    prefill_ps: int = 0
+    step_ps: int = 0
+    change_ps: int = 0
+    send_ps: int = 0
+
+
+NO_HOST = HostTimes()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchingPlan:
+    """How a colocated replica fills its steps and its memory.
+
+    `rule` and `order` are names (sim.serving.batching, sim.serving.order). `chunk_tokens` bounds what a step
+    computes of one prompt. `reserves_whole`: memory is taken for prompt and output when a prompt is let in,
+    else page by page. `spare_tokens` stay free when prompts are let in.
+    """
+
+    rule: str
+    order: str = "fcfs"
+    chunk_tokens: int = 1 << 62
+    reserves_whole: bool = True
+    spare_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class PoolPlan:
     """A pool of equal replicas.
 
     `kv_tokens` is the KV memory of one replica. `max_batch_tokens` bounds a prefill batch, `max_sequences`
-    a decode batch. `first_length_ps` is what the first prompt of a length costs extra. `collectives` is None
-    where replicas do not leave their NVLink domain. `units` has the fabric unit of each replica, `domains`
-    its NVLink domain; where they are empty all are in one. `gpus` has the kind of GPU of each.
+    a decode batch. `first_length_ps` is what the first prompt of a length costs extra, `host` what the host
+    does between steps. `collectives` is None where replicas do not leave their NVLink domain. `units` has the
+    fabric unit of each replica, `domains` its NVLink domain; where they are empty all are in one. `gpus` has
+    the kind of GPU of each. `batching` is that of colocated pools.
     """
 
     name: str
@@ -67,6 +102,8 @@ class PoolPlan:
     units: tuple[int, ...] = ()
     domains: tuple[int, ...] = ()
     gpus: tuple[str, ...] = ()
+    host: HostTimes = NO_HOST
+    batching: BatchingPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +157,8 @@ class RouterPlan:
 
     Requests are turned away when they arrive if a time is estimated to be above `reject_..._ps`. Loads are
     seen `stale_ps` late. With `decode_first` the decode replica is chosen when a request arrives, before the
-    prefill replica. Lots follow from `seed`.
+    prefill replica. Lots follow from `seed`. Where there are colocated pools beside others, prompts of at
+    most `colocated_tokens` go there.
     """
 
     policy: str | Callable[[], Any]
@@ -132,6 +170,7 @@ class RouterPlan:
     stale_ps: int = 0
     decode_first: bool = False
     seed: int = 0
+    colocated_tokens: int | None = None
 
     @property
     def rejects(self) -> bool:
@@ -147,7 +186,10 @@ class ServingPlan:
     back a limited number of tokens stop to grow at it: `kv_limits` has each limit with its part of those
     bytes; `kv_state_bytes` come with every sequence, however long it is. `page_tokens` is the unit in which
     decode memory is taken, `block_tokens` that of hashed blocks and of prefill memory.
-    `first_token_by_prefill` says who emits the first token. Times in picoseconds of workload time.
+    `first_token_by_prefill` says who emits the first token. A pool that a scenario has not got has no seats,
+    or is None if it is the `colocated` one. `handoff_start_ps` is what a handoff takes besides its bytes;
+    where it `reserves_first`, a prompt waits for decode memory before it is computed. Times in picoseconds
+    of workload time.
     """
 
     prefill: PoolPlan
@@ -164,6 +206,9 @@ class ServingPlan:
     kv_limits: tuple[tuple[int, int], ...] = ()
     kv_state_bytes: int = 0
     kv: KvPlan = KvPlan()
+    colocated: PoolPlan | None = None
+    handoff_start_ps: int = 0
+    reserves_first: bool = False
 
     def kv_bytes(self, tokens: int) -> int:
         """What one copy of a sequence's KV takes."""

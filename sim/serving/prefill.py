@@ -3,7 +3,8 @@
 Model: first come, first served. A batch takes prompts from the head of the queue while their new tokens
 fit the token budget (one prompt always may) and their KV blocks fit the memory; all of it is computed in
 one step, whose length the Timing gives. The replica decides when it becomes idle, or when something
-comes in while it is, after everything else of that instant.
+comes in while it is, after everything else of that instant. Where the host has to send KV off it is busy
+with that before the next batch.
 Ignores: chunking of one prompt over several steps.
 """
 
@@ -89,6 +90,10 @@ class PrefillPool:
         self.loads.choose(number, tokens)
         self.replicas[number].submit(job)
 
+    def kept_blocks(self, request: Request) -> Sequence[int]:
+        """The blocks of a prompt that are kept once it is computed."""
+        return request.blocks
+
     def tokens_saved(self, job: Job, blocks: int) -> int:
         """Tokens that need no computing thanks to cached blocks; one must run to give the next token."""
         return min(blocks * self.block_tokens, job.request.input_tokens - 1)
@@ -155,7 +160,7 @@ class PrefillReplica:
 
     def serve(self) -> Generator[Event, None, None]:
         """Compute batch after batch, for as long as the simulation runs."""
-        clock, prefill_ps = self.clock, self.pool.plan.timing.prefill_ps
+        clock, prefill_ps, host = self.clock, self.pool.plan.timing.prefill_ps, self.pool.plan.host
         while True:
             flows = self.pool.flows
             batch, chunks = self._admit()
@@ -166,7 +171,7 @@ class PrefillReplica:
                 self._idle = Moment(clock)
                 yield self._idle
                 continue
-            duration_ps = prefill_ps(chunks)
+            duration_ps = prefill_ps(chunks) + host.prefill_ps
             if self._lengths is not None:
                 duration_ps += self._unseen(chunks)
             self._started_ps = clock.now
@@ -182,12 +187,21 @@ class PrefillReplica:
                     self._tell(done_ps)
                 flows.leave(batch, self, done_ps)
             yield clock.at(done_ps, self._rank)
-            if self.nics is not None:
-                self.nics.end(self._crossing_bytes(chunks))
-            self.busy_ps += clock.now - self._started_ps
-            self._started_ps = NOT_YET
-            for job, (new_tokens, _) in zip(batch, chunks, strict=True):
-                self._finish(job, new_tokens)
+            self._end(batch, chunks)
+            if host.send_ps:
+                self._started_ps = clock.now
+                yield clock.at(clock.now + host.send_ps, self._rank)
+                self.busy_ps += host.send_ps
+                self._started_ps = NOT_YET
+
+    def _end(self, batch: list[Job], chunks: list[tuple[int, int]]) -> None:
+        """Account for a batch that is computed."""
+        if self.nics is not None:
+            self.nics.end(self._crossing_bytes(chunks))
+        self.busy_ps += self.clock.now - self._started_ps
+        self._started_ps = NOT_YET
+        for job, (new_tokens, _) in zip(batch, chunks, strict=True):
+            self._finish(job, new_tokens)
 
     def _unseen(self, chunks: list[tuple[int, int]]) -> int:
         """What it costs extra that lengths come up which this replica has not computed before."""

@@ -20,4 +20,5 @@ def router_plan(scenario: Scenario, policies: tuple[Policy, Policy]) -> RouterPl
         stale_ps=form.stale,
         decode_first=form.order == "decode_first",
         seed=scenario.run.seed,
+        colocated_tokens=form.colocated_tokens,
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import NamedTuple
 
-from sim.config.scenario import Pool
+from sim.config.pool import Pool
 from sim.network.fabric import Port
 from sim.serving.plan import Seat
 from sim.topology.cluster import Cluster

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
+from sim.serving.colocated import ColocatedPool
 from sim.serving.prefill import PrefillPool
 from sim.workload.request import Request
 
 
-def warm(pool: PrefillPool, history: Iterable[Request]) -> int:
+def warm(pool: PrefillPool | ColocatedPool, history: Iterable[Request]) -> int:
     """Feed the blocks of `history` into caches and index; the number of requests fed."""
     prefill_ps, loads = pool.plan.timing.prefill_ps, pool.loads
     free_at = [0] * len(pool.replicas)
@@ -40,7 +41,7 @@ def warm(pool: PrefillPool, history: Iterable[Request]) -> int:
         free_at[number] = max(free_at[number], now) + prefill_ps(((new, cached),))
         heappush(working, (free_at[number], number, new))
         if pool.flows is None or pool.keeps_blocks:
-            pool.replicas[number].memory.keep(request.blocks)
+            pool.replicas[number].memory.keep(pool.kept_blocks(request))
         if pool.flows is not None:
             pool.flows.warm(request, pool.replicas[number].seat, hits)
         fed += 1

@@ -48,7 +48,11 @@ class LinkUse:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaUse:
-    """One replica over the measured window: `busy_ps` is time with work in the engine, `gpu` its kind."""
+    """One replica over the measured window: `busy_ps` is time with work in the engine, `gpu` its kind.
+
+    Of a replica that decodes, `steps` gave `decoded` tokens; `preempted` counts sequences put aside for want
+    of memory. `tokens` are prompt tokens computed where it prefills, else tokens put out.
+    """
 
     id: int
     name: str
@@ -59,6 +63,9 @@ class ReplicaUse:
     requests: int
     tokens: int
     gpu: str = ""
+    steps: int = 0
+    decoded: int = 0
+    preempted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from sim.catalog.measurements import measurement_file
 from sim.config.device import Device
 from sim.config.load import load_form
-from sim.config.scenario import Timing as Source
+from sim.config.pool import Timing as Source
 from sim.timing.measured import measured
 from sim.timing.placement import Placement
 from sim.timing.roofline import Roofline

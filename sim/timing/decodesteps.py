@@ -4,8 +4,9 @@ Model: `step_ps` interpolates linearly, along the context of each measured batch
 same context of each sequence, and equals the table at its points. `table` is what a simulation steps through:
 for each measured batch the line with the least relative squares through its points, and lines between them
 for the batches between; a batch that an engine pads has the intercept of the padded one. Sequences of unequal
-length cost more, since work is dealt out unevenly: in a simulation the time per token of context is raised by
-one factor for batches of two and more, fitted to the table's ragged steps, 1 where it has none. Outside the
+length cost more, since work is dealt out unevenly: in a simulation the time per token of context is raised
+for batches of two and more, where the table has ragged steps: by one factor that is fitted to them, or, in
+small batches, by what the longest sequence takes alone, if that is more (see `longest_factor`). Outside the
 table another provider carries on, scaled to meet it at its edge: base and time per token each by its own
 factor, so that they meet at any context. In context both are lines, so that the fitted one goes on.
 Units: picoseconds; context is the sum over the sequences. Ignores: how uneven the lengths of a batch are.
@@ -16,6 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from math import sqrt
 
 from sim.config.device import DecodeStep, RaggedStep
 from sim.timing.fit import FitError, line
@@ -90,14 +92,23 @@ class DecodeSteps:
         for batch in range(1, max_batch + 1):
             base.append(max(1, round(self._coefficient(0, padded(batch), batch, roof.base_ps))))
             slope = self._coefficient(1, batch, batch, roof.per_token_ps)
-            per_token.append(round(slope * self.unevenness if batch > 1 else slope))
+            per_token.append(round(slope * self.unevenness_of(batch)))
         return DecodeTable(base, per_token)
 
     def uneven_ps(self, batch: int, tokens: int) -> float:
         """What a step costs more because its sequences are of unequal length."""
         roof = self._beyond(max(batch, self.batches[-1]))
         slope = self._coefficient(1, batch, batch, roof.per_token_ps)
-        return (self.unevenness - 1) * slope * tokens if batch > 1 else 0.0
+        return (self.unevenness_of(batch) - 1) * slope * tokens
+
+    def unevenness_of(self, batch: int) -> float:
+        """By which factor a token of context takes longer in a batch of unequal sequences."""
+        if batch == 1:
+            return 1.0
+        alone, among = self._lines[self.batches[0]][1], self._lines[self.batches[-1]][1]
+        if not self._ragged or self.batches[0] > 1 or not among:
+            return self.unevenness
+        return max(self.unevenness, longest_factor(batch, alone / among))
 
     def _parts(self, batch: int, tokens: int, factor: float) -> Point:
         """Base and context of a step inside the table."""
@@ -133,6 +144,19 @@ class DecodeSteps:
         roof = self._beyond(self.batches[-1])
         slope, base = roof.per_token_ps[batch], roof.base_ps[batch]
         return time * (base + slope * tokens) / (base + slope * edge)
+
+
+def longest_factor(batch: int, alone: float) -> float:
+    """How much longer unequal sequences take than equal ones of as many tokens, for want of streams.
+
+    Model: one sequence alone is read slower than memory allows: a token takes `alone` times what it takes
+    among many. So a step waits for memory and for its longest sequence, and takes about the root of the sum
+    of both squares. Lengths are dealt out exponentially: of n, the longest is 1 + 1/2 + ... + 1/n times the
+    mean. Source: 27,900 steps served on an H200, see docs/models.md. Ignores: how unequal lengths really are.
+    """
+    own = max(alone * alone - 1, 0.0)
+    longest = sum(1 / place for place in range(1, batch + 1))
+    return sqrt((1 + own * (longest / batch) ** 2) / (1 + own / batch**2))
 
 
 def _line(points: Sequence[Point], roof: DecodeTable, batch: int) -> Point:

@@ -38,11 +38,15 @@ class Measured:
             self._prefill_host_ps = engine.prefill_host_time_ps
             self._launch_ps = engine.prefill_launch_time_ps * placement.shard.model.layers
             bare = replace(bare, decode_host_time_ps=0, prefill_host_time_ps=0, prefill_launch_time_ps=0)
+            bare = replace(bare, sequence_host_time_ps=0, overlaps_host=False)
         else:
             self._decode_host_ps = self._prefill_host_ps = self._launch_ps = 0
+        self._sequence_ps = engine.sequence_host_time_ps if steps.clock == "gpu" else 0
+        self._overlaps = engine.overlaps_host
         roofline = roof(replace(placement, engine=bare))
         self.steps = steps
         self._padded = engine.padded_batch
+        self._per_token_ps: list[int] = []
         self._decode = DecodeSteps(steps.decode, roofline.decode_table, steps.ragged)
         self._prefill = PrefillSteps(steps.prefill, roofline.prefill_ps)
         is_told = steps.clock == "wall" and bool(self._prefill.prefixes.cached)
@@ -77,13 +81,27 @@ class Measured:
             self.beyond.prefills.outside += 1
         busy = self._prefill.prefill_ps(chunks)
         host_ps = self._prefill_host_ps + self._cached_ps * sum(cached for _, cached in chunks)
-        return host_ps + max(1, round(max(busy, self._launch_ps)))
+        return self._with_host(host_ps, max(1, round(max(busy, self._launch_ps))))
+
+    def mixed_ps(self, chunks: Sequence[Chunk], batch: int, context_tokens: int) -> int:
+        """Duration of one step of prompts and sequences: these are prompts of one token that look back."""
+        if batch >= len(self._per_token_ps):
+            most = max(2 * batch, self._decode.batches[-1])
+            self._per_token_ps = self._decode.table(most, self._padded).per_token_ps
+        prompts_ps = self.prefill_ps([*chunks, *((1, 0),) * batch])
+        return prompts_ps + batch * self._sequence_ps + self._per_token_ps[batch] * context_tokens
+
+    def _with_host(self, host_ps: int, gpu_ps: int) -> int:
+        return max(host_ps, gpu_ps) if self._overlaps else host_ps + gpu_ps
 
     def decode_table(self, max_batch: int) -> DecodeTable:
         """Durations of decode steps of 1 to `max_batch` sequences."""
         table = self._decode.table(max_batch, self._padded)
-        host_ps = self._decode_host_ps
-        return DecodeTable([0, *(base + host_ps for base in table.base_ps[1:])], table.per_token_ps)
+        base_ps = [
+            self._with_host(self._decode_host_ps + batch * self._sequence_ps, base)
+            for batch, base in enumerate(table.base_ps[1:], 1)
+        ]
+        return DecodeTable([0, *base_ps], table.per_token_ps)
 
     def step_ps(self, contexts: Sequence[int]) -> int:
         """Duration of one decode step of sequences with these contexts, by the table itself."""

@@ -2,7 +2,8 @@
 
 Model: prefill = host + max(launching, layers + attention + LM head of one token per prompt). A decode step =
 host + operators at the batch size + a fixed time per sequence, KV head and layer + attention, of which what
-grows with context is linear in it. Attention: sim.timing.attention; operators: sim.timing.operators.
+grows with context is linear in it. A mixed step is a prefill in whose operators the decoding sequences take
+part; they look back as in a decode step. Attention: sim.timing.attention; operators: sim.timing.operators.
 
 Layers that look back a limited number of tokens are charged in a decode step for all tokens where sequences
 are expected to be shorter than that, else for a full window, or for half a chunk, the mean over a chunk:
@@ -55,7 +56,20 @@ class Roofline:
             attention = sum(core.prefill_ps(chunks) for core in self._cores)
         busy = self._prefill_tokens(tokens) + attention + self._prompts(len(chunks))
         busy += (context - tokens) * self._cached_ps
-        return self._host_ps + round(busy if busy > self._launch_ps else self._launch_ps)
+        return self._with_host(self._host_ps, round(busy if busy > self._launch_ps else self._launch_ps))
+
+    def mixed_ps(self, chunks: Sequence[Chunk], batch: int, context_tokens: int) -> int:
+        """Duration of one step with chunks of prompts and `batch` sequences."""
+        engine = self.placement.engine
+        tokens = sum(new for new, _ in chunks)
+        attention = sum(core.prefill_ps(chunks) for core in self._cores)
+        states = batch * sum(core.sequence_ps for core in self._cores)
+        looking_back = self._flat_ps(batch) + states + self._per_token_ps(batch) * context_tokens
+        busy = self._prefill_tokens(tokens + batch) + attention + looking_back
+        busy += self._prompts(len(chunks) + batch) + sum(cached for _, cached in chunks) * self._cached_ps
+        items = batch * sum(core.items for core in self._cores) * engine.decode_item_time_ps
+        host_ps = self._host_ps + batch * engine.sequence_host_time_ps
+        return self._with_host(host_ps, items + round(max(busy, self._launch_ps)))
 
     def decode_table(self, max_batch: int) -> DecodeTable:
         """Durations of decode steps of 1 to `max_batch` sequences."""
@@ -76,12 +90,19 @@ class Roofline:
         return self._batch_ps(batch) + round(held + scanned)
 
     def _step_base_ps(self, batch: int) -> int:
-        flat = sum(
+        return self._batch_ps(batch, self._flat_ps(batch))
+
+    def _flat_ps(self, batch: int) -> float:
+        """Time to look back where that does not grow with context."""
+        return sum(
             self._read_ps(core, batch) * batch * _charged(core.reach)
             for core in self._cores
             if not self._grows(core.reach)
         )
-        return self._batch_ps(batch, flat)
+
+    def _with_host(self, host_ps: int, gpu_ps: int) -> int:
+        """Host and GPU one after the other, or at once where the engine prepares a step during the last."""
+        return max(host_ps, gpu_ps) if self.placement.engine.overlaps_host else host_ps + gpu_ps
 
     def _grows(self, reach: Reach) -> bool:
         """Whether sequences of the expected length are still within reach."""
@@ -95,7 +116,8 @@ class Roofline:
         kernels = sum(core.kernel_ps for core in self._cores)
         states = batch * sum(core.sequence_ps for core in self._cores)
         gpu_ps = self._step_tokens(size) + kernels + self._prompts(size) + states + more_ps
-        return engine.decode_host_time_ps + items * engine.decode_item_time_ps + round(gpu_ps)
+        host_ps = engine.decode_host_time_ps + batch * engine.sequence_host_time_ps
+        return self._with_host(host_ps, items * engine.decode_item_time_ps + round(gpu_ps))
 
     def _per_token_ps(self, batch: int) -> float:
         """Time that each token of context takes in a step."""

@@ -24,6 +24,12 @@ class DecodeTable:
     base_ps: list[int]
     per_token_ps: list[int]
 
+    def after(self, host_ps: int) -> DecodeTable:
+        """The same steps, each after something that the host does."""
+        if not host_ps:
+            return self
+        return DecodeTable([0, *(base + host_ps for base in self.base_ps[1:])], self.per_token_ps)
+
     def step_ps(self, batch: int, context_tokens: int) -> int:
         """Duration of one step."""
         return self.base_ps[batch] + self.per_token_ps[batch] * context_tokens
@@ -34,6 +40,10 @@ class Timing(Protocol):
 
     def prefill_ps(self, chunks: Sequence[Chunk]) -> int:
         """Duration of one prefill batch."""
+        ...
+
+    def mixed_ps(self, chunks: Sequence[Chunk], batch: int, context_tokens: int) -> int:
+        """Duration of one step that computes chunks of prompts and decodes `batch` sequences beside them."""
         ...
 
     def decode_table(self, max_batch: int) -> DecodeTable:

@@ -90,7 +90,7 @@ def test_a_pool_s_own_table_is_told_at_the_pool():
     )
     found = mistake(text)
     assert found.startswith("scenario.yaml:8:")
-    assert "pools.1.timing.table: h200-paged-torch holds the host times of engine paged-torch" in found
+    assert "pools.1.timing.table: h200-paged-torch holds the host times of engine reference-h200" in found
 
 
 def test_a_file_that_is_not_there():

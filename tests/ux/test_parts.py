@@ -95,9 +95,9 @@ def test_mistakes_have_remedies(capsys):
     assert refused(capsys, "show", "gqu", "b200").startswith(
         "unknown kind 'gqu'\n  hint: did you mean 'gpu'?"
     )
-    assert refused(capsys, "diff", "engine", "reference", "paged-torch") == (
+    assert refused(capsys, "diff", "engine", "reference", "reference-h200") == (
         "engines are not compared\n"
-        "  nearest: sim show engine paged-torch; gpus, nodes and links can be compared"
+        "  nearest: sim show engine reference-h200; gpus, nodes and links can be compared"
     )
     assert refused(capsys, "diff", "gpu", "t4") == (
         "t4 has no predecessor in the catalogue\n  nearest: sim diff gpu OTHER t4"

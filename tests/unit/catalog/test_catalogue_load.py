@@ -59,7 +59,7 @@ def test_slices_shared_memories_and_prices():
 
 
 def test_padded_batch():
-    engine = load_catalog().engines["paged-torch"]
+    engine = load_catalog().engines["reference-h200"]
     assert [engine.padded_batch(batch) for batch in (1, 3, 16, 17, 256, 300)] == [1, 4, 16, 24, 256, 300]
     assert load_catalog().engines["reference"].padded_batch(17) == 17
 

@@ -45,7 +45,7 @@ PREFILL = {  # tokens: milliseconds
 @pytest.fixture(scope="module")
 def timing():
     return roofline(
-        place(load_catalog(), catalogue_shard("llama-3.1-8b", "bf16", 1), "hgx-h200", "paged-torch")
+        place(load_catalog(), catalogue_shard("llama-3.1-8b", "bf16", 1), "hgx-h200", "reference-h200")
     )
 
 

@@ -29,7 +29,7 @@ def test_70b_fp8_on_eight_b200():
 
 
 def test_the_measured_engine_has_its_11000_pages():
-    placement = place(CATALOG, catalogue_shard("llama-3.1-8b", "bf16", 1), "hgx-h200", "paged-torch")
+    placement = place(CATALOG, catalogue_shard("llama-3.1-8b", "bf16", 1), "hgx-h200", "reference-h200")
     assert kv_capacity_tokens(placement) / 64 == pytest.approx(11_000, rel=0.01)
 
 

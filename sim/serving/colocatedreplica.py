@@ -1,0 +1,387 @@
+"""A replica that computes prompts and decodes: step after step, each filled as its batching rule allows.
+
+Model: at a boundary the rule (sim.serving.batching) says how much of prompts the next step may compute.
+Prompts under way come first, then waiting ones in the pool's order, each if its KV fits; none overtakes one
+that does not. A step with prompts lasts what the timing says of it and what the host does before; a finished
+prompt has its next token then, and decodes from the next step on. Where no prompt can be computed, decode
+steps follow one another until something changes: they are taken in closed form, as in sim.serving.decode.
+
+Memory is taken for the prompt when it is let in, and for the output either with it (whole) or page by page
+(grow). A decode step that finds no page puts the last sequence of the order aside: it gives back what it
+holds, waits in its place, and computes prompt and output anew; what its full blocks left in the cache it
+finds again. While `spare_blocks` would not stay free nobody is let in, unless the replica is empty.
+Source: the scheduler of vLLM v1 (vllm/v1/core/sched/scheduler.py).
+Ignores: memory that chunks take one by one: a prompt takes its own at once.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Generator
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
+
+from simpy import Event
+
+from sim.clock import Clock, Errand, Moment
+from sim.kvpool.cache import Cache
+from sim.serving.background import Background
+from sim.serving.batching import Allowance, Load
+from sim.serving.pages import PagedMemory
+from sim.serving.plan import Seat
+from sim.serving.segment import Segment, gap_row
+from sim.serving.sequence import Sequence
+from sim.tables.schema import NOT_YET
+
+if TYPE_CHECKING:
+    from sim.serving.colocated import ColocatedPool
+
+Chunks = list[tuple[Sequence, int]]
+"""Sequences whose prompts a step computes, and how many tokens of each."""
+
+
+class ColocatedReplica:
+    """One copy of the model; `number` is its place in the pool.
+
+    `waiting` is in the pool's order, `_under_way` in that of being let in. `_running` is a heap of (step at
+    whose end it is done, request id, sequence); `_joining` of them have not taken part in a step yet, all
+    others had their last token at `_token_ps`. `_segment` are the decode steps under way, if any.
+    """
+
+    def __init__(self, pool: ColocatedPool, number: int, seat: Seat, rank: int) -> None:
+        self.pool = pool
+        self.clock: Clock = pool.clock
+        self.number = number
+        self.seat = seat
+        self.memory = Cache(pool.capacity_blocks, pool.tree, number)
+        self.pages = PagedMemory(self.memory, pool.page_tokens, pool.block_tokens)
+        self.nics: Background | None = None
+        self.waiting: list[Sequence] = []
+        self.busy_ps = self.requests = self.tokens = self.prompt_tokens = 0
+        self.steps = self.decoded = self.preemptions = 0
+        self._host = pool.plan.host
+        self._rank = rank
+        self._record = pool.log.segment
+        self._lengths: set[int] | None = set() if pool.plan.first_length_ps else None
+        self._under_way: list[Sequence] = []
+        self._running: list[tuple[int, int, Sequence]] = []
+        self._joining: list[Sequence] = []
+        self._segment: Segment | None = None
+        self._measured = self._context = self._step = self._token_ps = 0
+        self._busy_from_ps = NOT_YET
+        self._gave_way = False
+        self._is_changed = False
+        self._alarm: Moment | None = None
+        self._idle: Moment | None = None
+        Errand(self.serve())
+
+    @property
+    def running(self) -> int:
+        """Sequences that decode."""
+        return len(self._running)
+
+    @property
+    def under_way(self) -> int:
+        """Prompts of which a part is computed."""
+        return len(self._under_way)
+
+    def submit(self, sequence: Sequence) -> None:
+        """Let a request wait in its place; steps under way end at the next boundary if it may get in."""
+        insort(self.waiting, sequence)
+        idle, self._idle = self._idle, None
+        if idle is not None:
+            self.clock.ring(idle, self._rank)
+        elif self._alarm is not None and len(self._running) < self.pool.limits.max_sequences:
+            segment = self._segment
+            if segment is not None and segment.cut(self.clock.now):
+                self._alarm = self.clock.move(self._alarm, segment.ends_ps, self._rank)
+
+    def busy_by(self, now_ps: int) -> int:
+        """Time with work up to now, the part of a step under way included."""
+        return self.busy_ps + (now_ps - self._busy_from_ps if self._busy_from_ps >= 0 else 0)
+
+    def serve(self) -> Generator[Event, None, None]:
+        """Take step after step, for as long as the simulation runs."""
+        clock = self.clock
+        while True:
+            self._gave_way = False
+            chunks, mixes = self._fill()
+            if not chunks:
+                self._make_room()
+            if not chunks and not self._running:
+                if self._gave_way:
+                    continue  # nobody is left: now there is room for the first of those that wait
+                if self.nics is not None:
+                    self.nics.rest()
+                self._idle = Moment(clock)
+                yield self._idle
+                continue
+            self._busy_from_ps = clock.now
+            if chunks:
+                done = self._begin_prompts(chunks, mixes and bool(self._running))
+            else:
+                done = self._alarm = self._begin_decode()
+            yield done
+            self._alarm = None
+            self.busy_ps += clock.now - self._busy_from_ps
+            self._busy_from_ps = NOT_YET
+            if self.nics is not None:
+                self.nics.end(self._crossing_bytes(chunks))
+            if self._segment is not None:
+                self._end_steps(self._segment)
+            if chunks:
+                self._end_prompts(chunks)
+
+    # What a step computes.
+
+    def _fill(self) -> tuple[Chunks, bool]:
+        """Choose the prompts of the next step; also whether sequences decode beside them."""
+        chunks: Chunks = []
+        if not self.waiting and not self._under_way:
+            return chunks, False
+        allowance = self._allowance()
+        if allowance.mixes:
+            if self._make_room():
+                allowance = self._allowance()
+            self._take_pages(1)
+        left = allowance.prompt_tokens
+        for sequence in self._under_way:
+            tokens = min(sequence.left, left, self.pool.limits.chunk_tokens)
+            if tokens <= 0:
+                break
+            chunks.append((sequence, tokens))
+            left -= tokens
+        if not self._gave_way:
+            self._let_in(chunks, allowance, left)
+        return chunks, allowance.mixes
+
+    def _allowance(self) -> Allowance:
+        load = Load(len(self._running), len(self._under_way), len(self.waiting))
+        return self.pool.rule(load, self.pool.limits)
+
+    def _let_in(self, chunks: Chunks, allowance: Allowance, left: int) -> None:
+        """Let waiting prompts in, in order, as long as there are tokens, places and memory."""
+        waiting, limits = self.waiting, self.pool.limits
+        places = min(allowance.prompts, limits.max_sequences - len(self._running) - len(self._under_way))
+        while waiting and places > 0 and left > 0:
+            sequence = waiting[0]
+            match = self.pool.tree.match(sequence.blocks) if sequence.blocks else None
+            hits = match.depth(self.number) if match is not None else 0
+            new = sequence.total - self.pool.saved(hits, sequence.total)
+            tokens = min(new, left, limits.chunk_tokens) if allowance.is_chunked else new
+            if chunks and tokens > left:
+                return
+            whole = self.pool.batching.reserves_whole
+            request = sequence.job.request
+            wanted = request.input_tokens + request.output_tokens if whole else sequence.total
+            pages = self.pool.own_pages(sequence.blocks, wanted)
+            is_empty = not self._running and not self._under_way
+            spare = 0 if is_empty else self.pool.spare_blocks
+            sequence.lease = self.pages.admit(sequence.blocks, pages, spare, match)
+            if sequence.lease is None:
+                return
+            del waiting[0]
+            sequence.pages, sequence.left = pages, new
+            self._under_way.append(sequence)
+            self._note_start(sequence, new)
+            chunks.append((sequence, tokens))
+            left -= tokens
+            places -= 1
+
+    def _note_start(self, sequence: Sequence, new: int) -> None:
+        job, now = sequence.job, self.clock.now
+        if job.prefill_ps == NOT_YET:
+            job.prefill_ps = now
+            job.cached_tokens = job.hbm_tokens = sequence.total - new
+        elif job.computed_ps == NOT_YET:
+            job.bring_back(now)
+
+    # Steps with prompts.
+
+    def _begin_prompts(self, chunks: Chunks, mixes: bool) -> Moment:
+        """Begin a step with prompts; the event is its end."""
+        timing = self.pool.plan.timing
+        pieces = [(tokens, sequence.total - sequence.left) for sequence, tokens in chunks]
+        if mixes:
+            duration_ps = timing.mixed_ps(pieces, len(self._running), self._context)
+        else:
+            duration_ps = timing.prefill_ps(pieces)
+        duration_ps += self._host.prefill_ps
+        if self._lengths is not None:
+            unseen = {new for new, _ in pieces} - self._lengths
+            self._lengths |= unseen
+            duration_ps += len(unseen) * self.pool.plan.first_length_ps
+        if mixes:
+            self._begin_steps(Segment(self.clock.now, 1, duration_ps, 0))
+        if self.nics is not None:
+            self.nics.begin(self._crossing_bytes(chunks), duration_ps)
+        return self.clock.at(self.clock.now + duration_ps, self._rank)
+
+    def _end_prompts(self, chunks: Chunks) -> None:
+        for sequence, tokens in chunks:
+            sequence.left -= tokens
+            self.prompt_tokens += tokens
+            if not sequence.left:
+                self._under_way.remove(sequence)
+                self._computed(sequence)
+
+    def _computed(self, sequence: Sequence) -> None:
+        """A prompt, or what was lost of a sequence, is computed: its next token is there."""
+        job, now = sequence.job, self.clock.now
+        assert sequence.lease is not None
+        self.memory.publish(sequence.lease)
+        sequence.tokens += 1
+        self.tokens += 1
+        if job.computed_ps == NOT_YET:
+            job.computed_ps = job.reserved_ps = job.kv_arrived_ps = job.first_token_ps = now
+        else:
+            job.bring_back(now)
+            if sequence.tokens == 2:
+                job.second_token_ps = now
+            elif job.measured:
+                self._record(gap_row(self.pool.first_decode + self.number, sequence.last_token_ps, now))
+        sequence.last_token_ps = now
+        if sequence.tokens == job.request.output_tokens:
+            self._finish(sequence)
+            return
+        sequence.joined_at = self._step
+        done_at = self._step + job.request.output_tokens - sequence.tokens
+        heappush(self._running, (done_at, job.request.id, sequence))
+        self._context += sequence.total
+        self._measured += job.measured
+        self._joining.append(sequence)
+        self._is_changed = True
+
+    # Decode steps.
+
+    def _begin_decode(self) -> Moment:
+        """Plan decode steps up to the first sequence that is done or finds no page."""
+        batch, table = len(self._running), self.pool.steps
+        growth = table.per_token_ps[batch] * batch
+        first = table.step_ps(batch, self._context)
+        wait_ps = self._host.change_ps if self._is_changed else 0
+        most = 1 if self._gave_way else self._running[0][0] - self._step
+        segment = Segment(self.clock.now + wait_ps, self._affordable(most), first, growth)
+        self._begin_steps(segment)
+        if self.nics is not None:
+            self.nics.begin(self._crossing_bytes([]), segment.ends_ps - self.clock.now)
+        return self.clock.at(segment.ends_ps, self._rank)
+
+    def _begin_steps(self, segment: Segment) -> None:
+        late = []
+        for sequence in self._joining:
+            job = sequence.job
+            if job.decoding_ps == NOT_YET:
+                job.decoding_ps = self.clock.now
+            if sequence.tokens == 1:
+                job.second_token_ps = segment.began_ps + segment.first_ps
+                segment.joined += job.measured
+            elif job.measured:
+                late.append(sequence.last_token_ps)
+        segment.newcomers, segment.late_ps = len(self._joining), tuple(late)
+        self._is_changed = False
+        self._joining.clear()
+        self._segment = segment
+
+    def _end_steps(self, segment: Segment) -> None:
+        """Account for decode steps, and let go of the sequences that are done."""
+        running, steps = self._running, segment.steps
+        batch = len(running)
+        for row in segment.rows(self.pool.first_decode + self.number, batch, self._measured, self._token_ps):
+            self._record(row)
+        self._segment = None
+        self.steps += steps
+        self.decoded += batch * steps
+        self.tokens += batch * steps
+        self._context += batch * steps
+        self._step = step = self._step + steps
+        self._token_ps = self.clock.now
+        self._take_pages(0)
+        while running and running[0][0] == step:
+            sequence = heappop(running)[2]
+            self._context -= sequence.context(step)
+            self._measured -= sequence.job.measured
+            self._is_changed = True
+            self._finish(sequence)
+
+    def _finish(self, sequence: Sequence) -> None:
+        self._give_back(sequence)
+        self.requests += 1
+        self.pool.loads.done(self.number, sequence.job.estimate_tokens)
+        self.pool.finished(sequence.job)
+
+    # Memory.
+
+    def _missing(self, steps: int) -> int:
+        """Pages that so many steps would need beyond those that are there."""
+        own_pages, step = self.pool.own_pages, self._step + steps - 1
+        return sum(
+            max(own_pages(sequence.blocks, sequence.context(step)) - sequence.pages, 0)
+            for _, _, sequence in self._running
+        )
+
+    def _affordable(self, most: int) -> int:
+        """How many steps there are pages for, up to a number; memory of others does not change meanwhile."""
+        has_room, page_tokens = self.pages.has_room, self.pool.page_tokens
+        if self.pool.batching.reserves_whole or has_room(len(self._running) * (most // page_tokens + 1)):
+            return most
+        low, high = 0, most
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if has_room(self._missing(middle)) else (low, middle - 1)
+        return low
+
+    def _take_pages(self, steps: int) -> None:
+        """Take the pages that will be filled after so many more steps."""
+        if self.pool.batching.reserves_whole:
+            return
+        self.pages.take(self._missing(steps))
+        for _, _, sequence in self._running:
+            pages = self.pool.own_pages(sequence.blocks, sequence.context(self._step + steps - 1))
+            sequence.pages = max(sequence.pages, pages)
+
+    def _make_room(self) -> bool:
+        """Put sequences aside, the last of the order first, until one step is possible; whether any was."""
+        while self._running and not self._affordable(1):
+            self._put_aside(max([*self._under_way, *(entry[2] for entry in self._running)]))
+            self._gave_way = True
+        return self._gave_way
+
+    def _put_aside(self, sequence: Sequence) -> None:
+        """Take everything from a sequence and let it wait in its place."""
+        job, now = sequence.job, self.clock.now
+        if sequence in self._under_way:
+            self._under_way.remove(sequence)
+        else:
+            self._running = [entry for entry in self._running if entry[2] is not sequence]
+            heapify(self._running)
+            self._context -= sequence.context(self._step)
+            self._measured -= job.measured
+            self._is_changed = True
+            if sequence in self._joining:
+                self._joining.remove(sequence)
+            elif self._step > sequence.joined_at:
+                sequence.tokens += self._step - sequence.joined_at
+                sequence.last_token_ps = self._token_ps
+        self.preemptions += 1
+        job.put_aside(now)
+        self._give_back(sequence)
+        insort(self.waiting, sequence)
+
+    def _give_back(self, sequence: Sequence) -> None:
+        lease = sequence.lease
+        assert lease is not None
+        if lease.length < len(lease.blocks):
+            self.memory.abandon(lease)
+        else:
+            self.memory.release(lease)
+        self.pages.give(sequence.pages)
+        sequence.lease, sequence.pages = None, 0
+
+    def _crossing_bytes(self, chunks: Chunks) -> float:
+        """What the collectives of the step send out of each NVLink domain."""
+        collectives = self.pool.plan.collectives
+        assert collectives is not None
+        segment = self._segment
+        size = collectives.step_bytes[len(self._running)] * segment.steps if segment is not None else 0.0
+        return size + collectives.token_bytes * sum(tokens for _, tokens in chunks)

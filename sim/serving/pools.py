@@ -1,0 +1,108 @@
+"""What a pool of a scenario, placed and timed, is for serving: limits of the scenario, else of its engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sim.catalog import Engine
+from sim.config.pool import Pool
+from sim.serving.batching import OF_ROLE, Limits, Load, Rule
+from sim.serving.plan import BatchingPlan, Collectives, HostTimes, PoolPlan, Seat
+from sim.timing.memory import MemoryPlan
+from sim.timing.operators import crossing_bytes_per_token
+from sim.timing.placement import Placement
+from sim.timing.timing import Timing
+
+Mistake = tuple[str, str, str]
+"""A key, what is wrong with it, and a remedy."""
+
+
+def pool_plan(
+    pool: Pool, seats: tuple[Seat, ...], placement: Placement, memory: MemoryPlan, timing: Timing
+) -> PoolPlan:
+    """Everything that serving needs to know of a pool but the fabric units of its replicas."""
+    engine = placement.engine
+    limits = limits_of(pool, engine)
+    return PoolPlan(
+        name=pool.name,
+        role=pool.role,
+        seats=seats,
+        gpus_per_replica=pool.tp,
+        timing=timing,
+        kv_tokens=memory.kv_tokens,
+        max_batch_tokens=limits.token_budget,
+        max_sequences=limits.max_sequences,
+        collectives=_collectives(placement, limits.max_sequences),
+        first_length_ps=engine.first_length_time_ps,
+        host=HostTimes(
+            engine.prefill_gap_ps,
+            engine.step_gap_ps,
+            engine.change_gap_ps,
+            engine.send_time_ps if pool.role == "prefill" else 0,
+        ),
+        batching=_batching(pool, engine, memory, limits) if pool.role == "colocated" else None,
+    )
+
+
+def rule_of(pool: Pool, engine: Engine) -> str:
+    """The name of its batching rule."""
+    return OF_ROLE.get(pool.role) or pool.batching or engine.batching
+
+
+def limits_of(pool: Pool, engine: Engine) -> Limits:
+    """The limits of its steps; what an engine takes of one prompt is no more than a step has."""
+    budget = pool.max_batch_tokens or engine.token_budget
+    chunk = pool.chunk_tokens or min(engine.chunk_tokens, budget)
+    return Limits(budget, chunk, pool.max_sequences or engine.max_sequences)
+
+
+def misfits(pool: Pool, engine: Engine, rule: Rule) -> Iterator[Mistake]:
+    """What of a colocated pool cannot be together."""
+    limits = limits_of(pool, engine)
+    name = rule_of(pool, engine)
+    allowance = rule(Load(0, 0, 1), limits)
+    if name in OF_ROLE.values():
+        role = next(role for role, its in OF_ROLE.items() if its == name)
+        yield "batching", f"{name} is what pools with role {role} do", f"write role: {role}, or another rule"
+    if pool.chunk_tokens is not None and not allowance.is_chunked:
+        yield (
+            "chunk_tokens",
+            f"batching {name} computes prompts whole",
+            "write batching: chunked, or take it out",
+        )
+    if pool.chunk_tokens is not None and pool.chunk_tokens > limits.token_budget:
+        problem = (
+            f"a chunk of {pool.chunk_tokens:,} tokens is more than the {limits.token_budget:,} of a step"
+        )
+        yield "chunk_tokens", problem, f"write {limits.token_budget} or less, or raise max_batch_tokens"
+    if allowance.mixes and limits.token_budget <= limits.max_sequences:
+        problem = (
+            f"{limits.max_sequences:,} sequences that decode leave nothing for prompts of the "
+            f"{limits.token_budget:,} tokens of a step"
+        )
+        key = "max_batch_tokens" if pool.max_batch_tokens is not None else "max_sequences"
+        yield key, problem, "lower max_sequences, or raise max_batch_tokens"
+    if pool.place.kind == "per-domain":
+        problem = "per-domain P:D deals places out to prefill and decode pools"
+        yield "place", problem, "write place: packed, spread or nodes"
+
+
+def _batching(pool: Pool, engine: Engine, memory: MemoryPlan, limits: Limits) -> BatchingPlan:
+    grows = (pool.reserve or engine.kv_reservation) == "grow"
+    watermark = engine.watermark_fraction if pool.watermark is None else pool.watermark
+    return BatchingPlan(
+        rule=rule_of(pool, engine),
+        order=pool.order or "fcfs",
+        chunk_tokens=limits.chunk_tokens,
+        reserves_whole=not grows,
+        spare_tokens=round(memory.kv_tokens * watermark) if grows else 0,
+    )
+
+
+def _collectives(placement: Placement, max_sequences: int) -> Collectives | None:
+    """What the collectives of a replica send over its NICs; None inside an NVLink domain."""
+    token_bytes = crossing_bytes_per_token(placement)
+    if not token_bytes:
+        return None
+    sizes = [placement.engine.padded_batch(batch) for batch in range(1, max_sequences + 1)]
+    return Collectives(token_bytes, (0.0, *[size * token_bytes for size in sizes]))
