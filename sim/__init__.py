@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from sim.results.memorycost import MemoryPrice
     from sim.results.poolsize import pool_sizes
     from sim.serving.routers import router
+    from sim.whatif.compare import compare
     from sim.whatif.sweep import sweep
 
 _HOME = {
     "MemoryPrice": "sim.results.memorycost",
     "check": "sim.api",
+    "compare": "sim.whatif.compare",
     "draw_pool_sizes": "sim.report.poolsize",
     "load": "sim.api",
     "open_run": "sim.api",
@@ -39,6 +41,7 @@ _HOME = {
 __all__ = [
     "MemoryPrice",
     "check",
+    "compare",
     "draw_pool_sizes",
     "load",
     "open_run",

@@ -44,6 +44,15 @@ Out = Annotated[
     ),
 ]
 
+Over = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--over", metavar="KEY=VALUES", help="Values of a key, such as run.drain=1 s,2 s; may be given again."
+    ),
+]
+Seeds = Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Play each with so many seeds.")]
+Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=-1, help="Processes; -1 is one for each core.")]
+
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command with these words, or those of the shell, and return its exit code."""
@@ -84,6 +93,35 @@ def run(
     from sim.cli.run import Order, simulate  # noqa: PLC0415 - slow to import
 
     raise typer.Exit(simulate(Order(scenario, tuple(sets or ()), variant, out, json)))
+
+
+@app.command()
+def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
+    scenarios: Annotated[
+        list[Path],
+        typer.Argument(metavar="SCENARIO...", help="Scenario files or run folders.", readable=False),
+    ],
+    over: Over = None,
+    sets: Sets = None,
+    seeds: Seeds = 5,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", metavar="COLUMN", help="Compare to this; else to the first.")
+    ] = None,
+    jobs: Jobs = -1,
+    json: Json = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Write Markdown instead of a screen.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Play scenarios on the same requests, and say what clearly differs.
+
+    Several files are compared as they are; with --over one is compared with itself along a key, as in
+    --over router.policy=least_loaded,prefix_aware.
+    """
+    from sim.cli.compare import Order, compare_scenarios  # noqa: PLC0415 - slow to import
+
+    form = "json" if json else "markdown" if markdown else "screen"
+    order = Order(tuple(scenarios), tuple(over or ()), tuple(sets or ()), seeds, baseline, jobs, form)
+    raise typer.Exit(compare_scenarios(order))
 
 
 @app.command()

@@ -20,7 +20,7 @@ PANELS: tuple[tuple[str, str, str, float], ...] = (
     ("hit_fraction", "Hit rate", "% of prompt tokens", 100.0),
     ("ttft_p90_s", "TTFT p90", "s", 1.0),
     ("goodput_fraction", "Goodput", "% of requests within the SLO", 100.0),
-    (COST, "Cost", "USD for a million output tokens within the SLO", 1.0),
+    (COST, "Cost", "USD for 1 M good output tokens", 1.0),
 )
 """The column of each panel, its title, its unit, and the factor to that unit."""
 
@@ -32,12 +32,11 @@ def draw_pool_sizes(sizes: PoolSizes, ttft_limit_s: float | None = None, note: s
         _curve(ax, sizes, name, factor)
         ax.set_title(title, loc="left", fontsize=11.5, fontweight="bold", color=INK)
         ax.set_ylabel(unit, color=FAINT, fontsize=9)
-        ax.set_ylim(bottom=0)
-        ax.margins(y=0.12)
+        ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
         if name == "ttft_p90_s" and ttft_limit_s is not None:
             _limit(ax, ttft_limit_s)
         if name == COST:
-            _mark(ax, sizes, name, factor, sizes.cheapest_gb, "cheapest that meets the SLO", KEPT)
+            _mark(ax, sizes, name, factor, sizes.cheapest_gb, "cheapest within the SLO", KEPT)
         else:
             _mark(ax, sizes, name, factor, sizes.knees.get(name), "knee", PALETTE[1])
     for ax in axes[2:]:
@@ -62,12 +61,14 @@ def _mark(  # noqa: PLR0913, PLR0917 - a mark is a place, a word and a colour
     ax.axvline(size_gb, color=colour, linewidth=1.2, linestyle=(0, (4, 3)), zorder=2)
     table, value = sizes.table[name].dropna(), factor * sizes.at(size_gb, name)
     is_high = value > 0.5 * factor * float(table.max())
+    is_left = 2 * size_gb > float(sizes.table.index[-1])
     ax.annotate(
         f"{word}: {number(size_gb)} GB",
         (size_gb, 0.08 if is_high else 0.9),
         xycoords=("data", "axes fraction"),
-        xytext=(6, 0),
+        xytext=(-6 if is_left else 6, 0),
         textcoords="offset points",
+        ha="right" if is_left else "left",
         color=colour,
         fontsize=9,
         zorder=5,

@@ -66,8 +66,15 @@ class Trial:
 
 def trials(base: Scenario, points: Iterable[Point], seeds: int) -> list[Trial]:
     """Each point at each seed, from that of the scenario on."""
+    return [trial for point in points for trial in at_seeds(base, point.labels, point.overrides, seeds)]
+
+
+def at_seeds(
+    base: Scenario, labels: Mapping[str, str], overrides: Sequence[Override], seeds: int
+) -> list[Trial]:
+    """One point at each seed."""
     first = base.run.seed
-    return [_trial(base, point, seed) for point in points for seed in range(first, first + seeds)]
+    return [_trial(base, labels, overrides, seed) for seed in range(first, first + seeds)]
 
 
 def refuse_hopeless(planned: Sequence[Trial]) -> None:
@@ -77,12 +84,12 @@ def refuse_hopeless(planned: Sequence[Trial]) -> None:
         raise planned[0].problem
 
 
-def _trial(base: Scenario, point: Point, seed: int) -> Trial:
+def _trial(base: Scenario, labels: Mapping[str, str], overrides: Sequence[Override], seed: int) -> Trial:
     try:
-        scenario = overlaid(base, [*point.overrides, Override.of_value("run.seed", seed)])
+        scenario = overlaid(base, [*overrides, Override.of_value("run.seed", seed)])
     except SimError as problem:
-        return Trial(point.labels, seed, None, problem)
-    return Trial(point.labels, seed, scenario)
+        return Trial(labels, seed, None, problem)
+    return Trial(labels, seed, scenario)
 
 
 def hash_of(scenario: Scenario) -> str:

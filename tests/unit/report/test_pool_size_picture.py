@@ -1,12 +1,7 @@
 """The picture of a pool's size draws its table."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "results"))
-from test_pool_sizes import PRICE, table
+from pool_size_parts import PRICE, table
 
 from sim.report.poolsize import PANELS, draw_pool_sizes
 from sim.results.poolsize import pool_sizes
@@ -35,7 +30,7 @@ def test_knees_and_the_cheapest_are_marked(sizes):
     axes = draw_pool_sizes(sizes, 2.0).axes
     assert [labels(ax)[-1] for ax in axes] == [
         *["knee: 1 000 GB"] * 3,
-        "cheapest that meets the SLO: 1 000 GB",
+        "cheapest within the SLO: 1 000 GB",
     ]
     assert labels(axes[1])[0] == "SLO 2.00 s"
 
