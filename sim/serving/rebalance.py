@@ -36,6 +36,7 @@ class Rebalance:
         self._prefixes: dict[tuple[int, int], Prefix] = {}
         self._times: Counter[tuple[int, int]] = Counter()
         self._is_waiting = False
+        self._coming: set[tuple[int, int]] = set()  # copies under way: where to, and their last block
 
     def read(self, place: Place, prefix: Prefix) -> None:
         """Count that a prefix was read; the first one in an interval sees to its end."""
@@ -88,12 +89,14 @@ class Rebalance:
         return -self._times[key] * len(self._prefixes[key]), key[1]
 
     def _target(self, prefix: Prefix, idle_first: Sequence[int]) -> int | None:
-        """The idlest node that lacks a prefix, unless it lies on enough places."""
+        """The idlest node that lacks a prefix and does not get it yet, unless it lies on enough places."""
         match = self.pool.match(prefix, self.moves.clock.now)
+        coming = {node for node in idle_first if (node, prefix[-1]) in self._coming}
         most = self.moves.plan.max_copies
-        if most is not None and self.pool.copies(match) >= most:
+        if most is not None and self.pool.copies(match) + len(coming) >= most:
             return None
-        return next((node for node in idle_first if self.pool.here(match, node)[0] < len(prefix)), None)
+        lacking = (node for node in idle_first if self.pool.here(match, node)[0] < len(prefix))
+        return next((node for node in lacking if node not in coming), None)
 
     def _copy(self, source: int, target: int, prefix: Prefix) -> Generator[Event, Delivery, None]:
         """Hold at the source, take room at the target, send, publish."""
@@ -109,11 +112,13 @@ class Rebalance:
             return
         for cache in (one, other):
             pool.touched(cache, moves.clock.now)
+        self._coming.add((target, prefix[-1]))
         parts = moves.ways.across(source, target, len(prefix) - taken.hits)
         latency_ps = max([path.latency_ps for _, path in parts])
         yield moves.clock.at(moves.clock.now + latency_ps, FLOW_START)
         is_lost = source in pool.lost or target in pool.lost
         delivery = None if is_lost else (yield moves.send(parts, source, target))
+        self._coming.discard((target, prefix[-1]))
         one.release(held)
         if delivery is None or delivery.is_broken:
             moves.counts["broken"] += 1

@@ -21,9 +21,9 @@ slo: [ttft p90 < 2 s, tpot p90 < 50 ms]
 """
 
 
-def simulation(folder, *sets):
+def simulation(folder, *sets, topology=SMALL):
     """The scenario with KEY=VALUE settings, not started yet."""
-    (folder / "topology.yaml").write_text(SMALL)
+    (folder / "topology.yaml").write_text(topology)
     path = folder / "scenario.yaml"
     path.write_text(SCENARIO)
     return Simulation(resolve(load(path, sets)), Recorder(MemorySink()))

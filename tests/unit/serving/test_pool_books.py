@@ -2,7 +2,7 @@
 
 import pytest
 from models.hosts import BLOCK_BYTES, Stage, pooled_plan, prompt
-from models.studies import changed, played, with_shared_prefixes
+from models.studies import SMALL, changed, played, with_shared_prefixes
 
 from sim.kvpool.pool import DRAM, NVME
 from sim.serving.kvuse import KvBooks, kv_pool_use
@@ -44,12 +44,20 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("rules", RULES)
-def test_figures_of_a_run_are_those_of_its_rows_and_links(tmp_path, rules):
+HASHED = changed(SMALL, ("link: infiniband-ndr", "link: infiniband-ndr\n  routing: {kind: ecmp, qps: 2}"))
+CASES = [
+    *((rules, SMALL, ()) for rules in RULES),
+    ("copies and streams", HASHED, ()),
+    ("copies and streams", SMALL, ("pools.decode.tp=4",)),
+]
+
+
+@pytest.mark.parametrize(("rules", "topology", "sets"), CASES)
+def test_figures_of_a_run_are_those_of_its_rows_and_links(tmp_path, rules, topology, sets):
     """The window has all of the run, so what is booked is what links carried, and tokens are whole blocks."""
     window = ("workload.limit=150", "run.duration=30 s", "router.policy=round_robin")
     scenario = changed(with_shared_prefixes(), ("workload:", KV % RULES[rules]))
-    run = played(tmp_path, *window, scenario=scenario)
+    run = played(tmp_path, *window, *sets, scenario=scenario, topology=topology)
     pool, rows = run.figures["kv_pool"], run.requests
     assert (rows["status"] == "finished").all()
     fetched = rows[rows["dram_tokens"] + rows["nvme_tokens"] > 0]

@@ -1,6 +1,7 @@
 """Rebalancing by hand: what is copied, where to, and when it is found."""
 
 import pytest
+from models.hosts import Hosts, Stage, pooled_plan, prompt
 from models.smallpool import played, simulation
 
 from sim.kvpool.pool import DRAM, Place
@@ -103,3 +104,52 @@ def test_a_run_that_rebalances_ends_and_copies(tmp_path):
     assert ready.serving.moves.counts["rebalanced"] > 0
     assert ready.serving.done == ready.serving.arrived
     assert "rebalanced" not in played(tmp_path, "kv_pool.replicate=never").serving.moves.counts
+
+
+PREFIX = (1, 2, 3, 4)
+
+
+def read_at(*instants):
+    """Prompts of node 0 that want four blocks of node 1, in a pool of three that is rebalanced every 1000."""
+    nodes = pooled_plan(1, (50, 50, 50), write="back", rebalance_ps=1000)
+    requests = [prompt(i, at_ps, (*PREFIX, 9 + i)) for i, at_ps in enumerate(instants)]
+    return Stage(nodes, requests, kept=[(DRAM, 1, PREFIX)])
+
+
+def test_a_copy_in_time_and_on_links():
+    """Read at 0; at 1000 320 bytes go from node 1 to node 0 at 1 a picosecond, after 7 of latency.
+
+    A prompt at 1100 gets half of the NIC: 220 bytes of the copy are left then, which take 440, and 100 of the
+    prompt's after that. One at 1600 finds the copy on its own node. In the second interval nodes 0 and 1 were
+    read once each, so the first of them gives a copy to node 2.
+    """
+    stage = read_at(0, 1100, 1600)
+    assert stage.found_at(DRAM, 0, PREFIX) == 1107 + 440
+    assert stage.found_at(DRAM, 2, PREFIX) == 2007 + 320
+    found = stage.play()
+    stage.assert_nothing_is_left()
+    assert [found[i]["remote_tokens"] for i in range(3)] == [16, 16, 0]
+    assert found[1]["phase_kv_fetch_ps"] == 7 + 440 + 100
+    moves, carried = stage.moves, stage.hosts.carried()
+    assert moves.counts["rebalanced"] == 2
+    assert moves.read_bytes == {"dram": 5 * 320}
+    assert moves.written_bytes == {"dram": 2 * 320}
+    assert moves.written_over == {"dram": 4 * 320, "nic_tx": 2 * 320, "nic_rx": 2 * 320}
+    assert (carried["node 1 nic_tx"], carried["node 0 nic_tx"]) == (3 * 320, 320)
+
+
+@pytest.mark.parametrize(("most", "having"), [(None, [4, 4, 4]), (2, [4, 4, 0])])
+def test_a_copy_that_is_under_way_counts_as_one(most, having):
+    """Node 1 reads its own blocks at 0 and at 1500. Over slow NICs the first copy goes on until 3567.
+
+    So at 2000 node 2 gets the next one, or nobody if two are enough.
+    """
+    nodes = pooled_plan(2, (50, 50, 50), write="back", rebalance_ps=1000, max_copies=most)
+    requests = [prompt(0, 0, (90,)), prompt(1, 0, (*PREFIX, 9)), prompt(2, 1, (91,)), prompt(3, 1500, PREFIX)]
+    stage = Stage(nodes, requests, Hosts({"nic_tx": 0.125, "nic_rx": 0.125}), kept=[(DRAM, 1, PREFIX)])
+    stage.play_until(2500)
+    assert stage.has(DRAM, 0, PREFIX) == 0
+    stage.play()
+    assert [stage.has(DRAM, node, PREFIX) for node in range(3)] == having
+    assert stage.moves.counts["rebalanced"] == having.count(4) - 1
+    stage.assert_nothing_is_left()
