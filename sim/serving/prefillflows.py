@@ -88,7 +88,7 @@ class PrefillFlows:
     ) -> tuple[Chunks, int]:
         """All that was wanted is there or lost: the chunks as they are now, and when they are computed."""
         now = self.moves.clock.now
-        is_broken = False
+        is_broken, hoped = False, _chunks(batch)
         for job in batch:
             if job.wanted is not None and job.source is None:
                 is_broken = True
@@ -96,9 +96,9 @@ class PrefillFlows:
                 job.fetch_spared_ps = 0
             elif job.source is not None:
                 self._credit(job, replica.seat)
-        chunks = [(job.request.input_tokens - job.cached_tokens, job.cached_tokens) for job in batch]
-        if is_broken:
-            compute_ps = self.moves.timing.prefill_ps(chunks)
+        chunks = _chunks(batch)
+        if is_broken:  # what the batch costs besides stays
+            compute_ps += self.moves.timing.prefill_ps(chunks) - self.moves.timing.prefill_ps(hoped)
         fetch_ps = now - began_ps
         whole_ps = fetch_ps + compute_ps
         if not is_broken:
@@ -176,3 +176,8 @@ class PrefillFlows:
             job.dram_tokens = tokens
         if job.source.node != seat.nodes[0]:
             job.remote_tokens = tokens
+
+
+def _chunks(batch: Sequence[Job]) -> Chunks:
+    """New and cached tokens of each prompt."""
+    return [(job.request.input_tokens - job.cached_tokens, job.cached_tokens) for job in batch]

@@ -3,11 +3,13 @@
 Four blocks of A lie on another node: 320 bytes at 1 a picosecond after 7 of latency. Computing A takes 200.
 """
 
+from dataclasses import replace
+
 import pytest
 from models.hosts import Hosts, Stage, pooled_plan, prompt, staged
 
 from sim.kvpool.pool import DRAM, NVME
-from sim.serving.plan import LostPart
+from sim.serving.plan import HostTimes, LostPart
 
 A = (1, 2, 3, 4, 5)
 CACHED = A[:4]
@@ -130,3 +132,12 @@ def test_other_flows_get_the_share_of_one_that_is_broken_off():
     assert found[2]["phase_kv_fetch_ps"] == 107 + left - 40
     assert stage.hosts.carried()["node 1 nic_tx"] == 30
     stage.assert_nothing_is_left()
+
+
+def test_what_a_batch_costs_besides_is_paid_once_when_its_fetch_breaks_off():
+    """5 of the host and 30 for the first prompt of a length: 107 + 200 + 35 instead of 327 + 40 + 35."""
+    for times, took_ps in (((), 327 + 40 + 35), (((107, 1),), 107 + 200 + 35)):
+        nodes = lost(*times)
+        prefill = replace(nodes.prefill, first_length_ps=30, host=HostTimes(prefill_ps=5))
+        _, found = staged(replace(nodes, prefill=prefill), [prompt(0, 0, A)], kept=[(DRAM, 1, CACHED)])
+        assert found[0]["finished_ps"] == took_ps
