@@ -24,6 +24,7 @@ from sim.config.paths import as_known
 from sim.config.scenario import Scenario
 from sim.config.yamlfile import nearby
 from sim.kvpool.eviction import eviction
+from sim.kvpool.pool import NVME
 from sim.serving.batching import batching
 from sim.serving.lending import kv_plan, lent_blocks
 from sim.serving.order import order
@@ -224,6 +225,11 @@ def _check_pool(scenario: Scenario, cluster: Cluster, placement: Placement, mist
             "no node lends anything to the pool",
             "add kv_pool to the topology, or say how much each node lends, such as dram: 1 TB",
         )
+    lending = [cluster.types[node] for node in (lent[NVME] if lent else ())]
+    without = next((node for node in lending if node.nvme_bytes_per_s is None), None)
+    if without is not None:
+        problem = f"{without.title} has no NVMe that is known"
+        mistakes.at("kv_pool.nvme", problem, "lend host memory alone: nvme: null")
     for i, lost in enumerate(form.lost):
         if lent and not any(lost.node in nodes for nodes in lent):
             mistakes.at(f"kv_pool.lost.{i}.node", f"node {lost.node} lends nothing", "name one that does")
