@@ -60,27 +60,27 @@ class MaxMin(Generic[F]):
 
     def add(self, flow: F) -> dict[F, float]:
         """Let a flow in, and rate again whoever has to make room."""
-        affected: dict[F, float] = {flow: 0.0}
-        alone = True
-        tightest = flow.links[0]
+        own: Link | None = None  # the tightest of those that nobody else is on
+        shared: list[Link] = []
         for link in flow.links:
             flows = link.flows
             if flows:
-                alone = False
                 flows[flow] = flows.get(flow, 0) + 1
-                fair = link.capacity / len(flows)
-                for other in flows:  # who has more than this will give way, unless the flow is held elsewhere
-                    if other.bottleneck is link or other.rate > fair:
-                        affected[other] = other.rate
+                shared.append(link)
             else:
                 flows[flow] = 1
-                if link.capacity < tightest.capacity:
-                    tightest = link
-        if alone:
-            flow.bottleneck = tightest
-            flow.rate = tightest.capacity
-            tightest.held[flow] = None
-            return affected
+                if own is None or link.capacity < own.capacity:
+                    own = link
+        if own is not None and (not shared or _has_room(shared, flow, own.capacity)):
+            flow.rate, flow.bottleneck = own.capacity, own
+            own.held[flow] = None
+            return {flow: 0.0}
+        affected: dict[F, float] = {flow: 0.0}
+        for link in shared:
+            fair = link.capacity / len(link.flows)
+            for other in link.flows:  # who has more than this gives way, unless the flow is held elsewhere
+                if other.bottleneck is link or other.rate > fair:
+                    affected[other] = other.rate
         return self._rate_again(affected)
 
     def remove(self, flow: F) -> dict[F, float]:
@@ -168,6 +168,20 @@ class MaxMin(Generic[F]):
                     if flow not in affected and (spare or flow.rate < fastest * (1 - SLACK)):
                         drawn[flow] = None
         return list(drawn)
+
+
+def _has_room(links: Iterable[Link], fresh: Rated, rate: float) -> bool:
+    """Whether links that hold nobody back would not do so either if a fresh flow had a rate."""
+    for link in links:
+        if link.held:
+            return False
+        load = rate * link.flows[fresh]
+        for flow, crossings in link.flows.items():
+            if flow is not fresh:
+                load += flow.rate * crossings
+        if load > link.capacity:
+            return False
+    return True
 
 
 def fill(flows: Collection[Rated], links: Iterable[Link]) -> bool:

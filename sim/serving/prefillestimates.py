@@ -74,11 +74,11 @@ class PrefillEstimates:
         Whoever cannot be sooner than the best so far, however fast it gets the rest, is not estimated.
         """
         near = self._near()
-        loads, chosen_at = self.loads, self.loads.chosen_at
-        order = [
-            (self.queue_ps(replica), replica not in near, chosen_at[replica], replica)
-            for replica in {**near, **dict.fromkeys(loads.least())}
-        ]
+        load, chosen_at, seen_ps = self.loads.load, self.loads.chosen_at, self._seen_ps
+        order = []
+        for replica in {**near, **dict.fromkeys(self.loads.least())}:
+            queue_ps = load[replica] - seen_ps
+            order.append((queue_ps if queue_ps > 0 else 0, replica not in near, chosen_at[replica], replica))
         order.sort()
         here_ps, away_ps = self._floors()
         best, best_ps = order[0][3], 1 << 62
@@ -98,7 +98,7 @@ class PrefillEstimates:
 
     def queue_ps(self, replica: int) -> int:
         """How long a replica would still have worked at the instant that is seen."""
-        return max(self.loads.load(replica) - self._seen_ps, 0)
+        return max(self.loads.load[replica] - self._seen_ps, 0)
 
     def service_ps(self, replica: int) -> int:
         """How long a replica would be busy with the request."""

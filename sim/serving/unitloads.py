@@ -1,6 +1,6 @@
 """A load for each replica, and the least loaded replica of each fabric unit.
 
-Units are those of the topology; where it has none, all replicas are in one. The least loaded is found as in
+`load` is what each replica has to do. Units are those of the topology; where it has none, all replicas are in one. The least loaded is found as in
 sim.serving.loads, without looking at all.
 """
 
@@ -18,36 +18,40 @@ class UnitLoads:
         members: dict[int, list[int]] = {}
         for replica, unit in enumerate(units):
             members.setdefault(unit, []).append(replica)
-        self._units = [(members[unit], Loads(len(members[unit]))) for unit in sorted(members)]
-        places = {
-            replica: (loads, place) for of_unit, loads in self._units for place, replica in enumerate(of_unit)
-        }
-        self._places = [places[replica] for replica in range(len(units))]
+        self._members = [members[unit] for unit in sorted(members)]
+        self._loads = [Loads(len(of_unit)) for of_unit in self._members]
+        self._places = [(0, 0)] * len(units)
+        for unit, of_unit in enumerate(self._members):
+            for place, replica in enumerate(of_unit):
+                self._places[replica] = (unit, place)
+        self._least = [of_unit[0] for of_unit in self._members]
+        self._changed: dict[int, None] = {}  # units of which somebody else may be the least loaded now
+        self.load = [0] * len(units)
         self.chosen_at = [0] * len(units)
         self._choices = 0
 
-    def load(self, replica: int) -> int:
-        """What a replica has to do."""
-        loads, place = self._places[replica]
-        return loads.tokens[place]
-
     def set(self, replica: int, load: int) -> None:
         """Note what a replica has to do."""
-        loads, place = self._places[replica]
-        more = load - loads.tokens[place]
+        unit, place = self._places[replica]
+        more = load - self.load[replica]
+        self.load[replica] = load
+        self._changed[unit] = None
         if more < 0:
-            loads.done(place, -more)
+            self._loads[unit].done(place, -more)
         else:
-            loads.tokens[place] = load
+            self._loads[unit].tokens[place] = load
 
     def choose(self, replica: int, load: int) -> None:
         """Note it as the most recent choice."""
         self.set(replica, load)
         self._choices += 1
         self.chosen_at[replica] = self._choices
-        loads, place = self._places[replica]
-        loads.choose(place, 0)
+        unit, place = self._places[replica]
+        self._loads[unit].choose(place, 0)
 
     def least(self) -> list[int]:
         """The least loaded replica of each unit; ties go to the one chosen longest ago."""
-        return [replicas[loads.least()] for replicas, loads in self._units]
+        for unit in self._changed:
+            self._least[unit] = self._members[unit][self._loads[unit].least()]
+        self._changed.clear()
+        return self._least
