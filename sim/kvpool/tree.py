@@ -155,6 +155,9 @@ class Match:
         return 0
 
 
+NO_MATCH = Match([], 0)
+
+
 class PrefixTree:
     """All stretches that somebody holds, by their first block.
 
@@ -163,6 +166,8 @@ class PrefixTree:
 
     def __init__(self) -> None:
         self._by_first: dict[int, Stretch] = {}
+        self._asked: Sequence[int] | None = None  # whose match is still good
+        self._match = NO_MATCH
         self.when_split: dict[int, Callable[[Holding, Holding], None]] = {}
 
     def __len__(self) -> int:
@@ -170,7 +175,9 @@ class PrefixTree:
         return len(self._by_first)
 
     def match(self, blocks: Sequence[int]) -> Match:
-        """Follow a prompt as far as anybody holds it."""
+        """Follow a prompt as far as anybody holds it; whoever asks again at once is told the same."""
+        if blocks is self._asked:
+            return self._match
         by_first, path, at, end = self._by_first, [], 0, len(blocks)
         reach = 0
         while at < end:
@@ -185,7 +192,8 @@ class PrefixTree:
             at += reach
             if reach < stretch.length:
                 break
-        return Match(path, reach)
+        self._asked, self._match = blocks, Match(path, reach)
+        return self._match
 
     def grow(self, blocks: Sequence[int], match: Match) -> list[Stretch]:
         """Make the tree hold a whole prompt; the stretches it crosses, of which it crosses all blocks.
@@ -198,6 +206,7 @@ class PrefixTree:
             if path and match.reach < path[-1].length:
                 self.split(path[-1], match.reach)
             fresh = Stretch(blocks, at, len(blocks) - at)
+            self._asked = None
             self._by_first[blocks[at]] = fresh
             path.append(fresh)
         return path
@@ -207,6 +216,7 @@ class PrefixTree:
 
         In the order of touch of each holder the second part is the next older of the first.
         """
+        self._asked = None
         lower = stretch.part(at)
         for cache, holding in stretch.holders.items():
             beyond = holding.held - at
@@ -241,6 +251,7 @@ class PrefixTree:
 
     def shorten(self, holding: Holding, cache: int, blocks: int) -> None:
         """Take the last `blocks` blocks of a holding away; what nobody holds leaves the tree."""
+        self._asked = None
         stretch = holding.stretch
         assert stretch is not None
         before = holding.held

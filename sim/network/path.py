@@ -33,7 +33,7 @@ class Path(NamedTuple):
 
     def held_by(self, link: Link) -> Path:
         """The same way for one flow, with a link of its own that holds it back."""
-        return self._replace(links=(*self.links, link))
+        return Path((*self.links, link), self.counted, self.latency_ps, self.cap)
 
     def then(self, other: Path) -> Path:
         """Give the way that goes on with another one, in one go."""

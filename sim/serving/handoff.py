@@ -58,7 +58,10 @@ class Handoff:
         self.start_ps = plan.handoff_start_ps
         self.production = production(fabric) if plan.kv.streams else NOT_YET
         self._exchanges = {
-            (one, other): exchange(one, other, plan.kv_heads)
+            (one, other): [
+                (*places, part.numerator, part.denominator)
+                for *places, part in exchange(one, other, plan.kv_heads)
+            ]
             for one in set(senders)
             for other in set(receivers)
         }
@@ -105,7 +108,7 @@ class Handoff:
             return max(way.latency_ps for _, way in parts)
         exchanges = self._exchanges[source.ranks, target.ranks]
         wait_ps = self.fabric.wait_ps
-        return max(wait_ps(source.places[one], target.places[other]) for one, other, _ in exchanges)
+        return max(wait_ps(source.places[one], target.places[other]) for one, other, _, _ in exchanges)
 
     def _parts(self, job: Job, source: Seat, target: Seat) -> list[Part]:
         """Give what moves a prompt's KV: bytes and way of each part."""
@@ -115,14 +118,14 @@ class Handoff:
         exchanges = self._exchanges[source.ranks, target.ranks]
         if fabric.queue_pairs == 1:
             return [
-                (size * part.numerator // part.denominator, path(senders[sender], receivers[receiver]))
-                for sender, receiver, part in exchanges
+                (size * part // whole, path(senders[sender], receivers[receiver]))
+                for sender, receiver, part, whole in exchanges
             ]
         parts: list[Part] = []
-        for sender, receiver, part in exchanges:
+        for sender, receiver, part, whole in exchanges:
             one, other = senders[sender], receivers[receiver]
             paths = [path(one, other, pair) for pair in fabric.pairs(one.node, other.node)]
-            parts += dealt(size * part.numerator // part.denominator, paths, fabric.is_pooled)
+            parts += dealt(size * part // whole, paths, fabric.is_pooled)
         return parts
 
 

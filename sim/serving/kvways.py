@@ -27,6 +27,7 @@ class KvWays:
         self._fetch_cap = self._cap("fetch", plan.fetch_bytes_per_s)
         self._save_cap = self._cap("save", plan.save_bytes_per_s)
         self._shares: dict[Seat, list[tuple[Port, int]]] = {}
+        self._home: dict[Seat, list[KvPart]] = {}
 
     def into_replica(self, place: Place, seat: Seat, blocks: int) -> list[KvPart]:
         """The flows that bring blocks from a place to a replica."""
@@ -44,11 +45,17 @@ class KvWays:
 
     def out_of_replica(self, seat: Seat, node: int, blocks: int) -> list[KvPart]:
         """The flows that bring blocks from a replica to the memory of a host."""
-        path = self.fabric.gpu_to_dram
-        return [
-            (blocks * rank_bytes, self._staged(path(port, node), self._save_cap))
-            for port, rank_bytes in self._ports(seat)
-        ]
+        is_home = seat.nodes == (node,)
+        ways = self._home.get(seat) if is_home else None
+        if ways is None:
+            path = self.fabric.gpu_to_dram
+            ways = [
+                (rank_bytes, self._staged(path(port, node), self._save_cap))
+                for port, rank_bytes in self._ports(seat)
+            ]
+            if is_home:  # over no switch, so always the same
+                self._home[seat] = ways
+        return [(blocks * rank_bytes, way) for rank_bytes, way in ways]
 
     def down(self, node: int, blocks: int) -> list[KvPart]:
         """The flow that brings blocks from the memory of a host to its NVMe."""

@@ -17,6 +17,13 @@ class Seat:
 
     ports: tuple[Port, ...]
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.ports)
+
     @cached_property
     def places(self) -> tuple[Port, ...]:
         """The ports it is on, each once, in order."""

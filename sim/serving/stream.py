@@ -34,9 +34,12 @@ def capped(parts: Sequence[Part], lasts_ps: int, layers: int, cap: int) -> tuple
     held: list[Part] = []
     links: list[Pace] = []
     for size, way in parts:
-        paths = (way,) if isinstance(way, Path) else way.paths
-        own = [Pace(cap, size * share / lasts_ps / len(paths)) for _ in paths]
-        capped_paths = tuple([path.held_by(link) for path, link in zip(paths, own, strict=True)])
-        held.append((size, capped_paths[0] if isinstance(way, Path) else Pooled(capped_paths)))
+        rate = size * share / lasts_ps
+        if isinstance(way, Path):
+            own = [Pace(cap, rate)]
+            held.append((size, way.held_by(own[0])))
+        else:
+            own = [Pace(cap, rate / len(way.paths)) for _ in way.paths]
+            held.append((size, Pooled(tuple(map(Path.held_by, way.paths, own)))))
         links += own
     return held, links

@@ -1,7 +1,7 @@
 """A load for each replica, and the least loaded replica of each fabric unit.
 
-`load` is what each replica has to do. Units are those of the topology; where it has none, all replicas are in one. The least loaded is found as in
-sim.serving.loads, without looking at all.
+`load` is what each replica has to do. Units are those of the topology; where it has none, all replicas are in
+one. The least loaded is found as in sim.serving.loads, without looking at all.
 """
 
 from __future__ import annotations
