@@ -58,7 +58,7 @@ MAY_IMPORT["serving"] |= {"workload"}
 ONLY_IN = {
     "simpy": ("clock", "network", "kvpool", "serving", "workload", "api", "bench"),
     "networkx": ("topology", "report"),
-    "pandas": ("tables.sinks", "results", "report", "api", "whatif"),
+    "pandas": ("tables.sinks", "results", "report", "api", "whatif", "cli.compare", "cli.sweep"),
     "pyarrow": ("tables.sinks", "results", "report", "api", "workload.runrows"),
     "matplotlib": ("report",),
     "PIL": ("report.draw",),

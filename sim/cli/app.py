@@ -125,6 +125,35 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 @app.command()
+def sweep(  # noqa: PLR0913, PLR0917 - one parameter an option
+    scenario: ScenarioFile,
+    over: Over = None,
+    find_max: Annotated[
+        str | None,
+        typer.Option("--find-max", metavar="KEY", help="Search for the highest value that meets the SLO."),
+    ] = None,
+    sets: Sets = None,
+    variant: Variant = None,
+    seeds: Seeds = 1,
+    jobs: Jobs = -1,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Keep rows here, not under runs/.", readable=False),
+    ] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Play a scenario over the values of keys, into a table with a row for each point and seed.
+
+    A sweep that was stopped goes on where it was when the command is given again.
+    """
+    from sim.cli.sweep import Order, sweep_scenario  # noqa: PLC0415 - slow to import
+
+    order = Order(scenario, tuple(over or ()), find_max, tuple(sets or ()), variant, seeds, jobs, out, json)
+    raise typer.Exit(sweep_scenario(order))
+
+
+@app.command()
 def check(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Scenario and topology files.", readable=False)

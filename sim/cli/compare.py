@@ -9,6 +9,8 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from sim import api
 from sim.cli.check import doubts_on
 from sim.cli.counter import Counter
@@ -20,6 +22,7 @@ from sim.report.text import show
 from sim.results.store import json_text
 from sim.whatif.axes import Axis, axis_of_text
 from sim.whatif.compare import Compared, columns_of, compared
+from sim.whatif.sweep import How
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def compare_scenarios(order: Order) -> int:
     for doubt in dict.fromkeys(str(doubt) for scenario in columns.values() for doubt in doubts_on(scenario)):
         say(f"! {doubt}")
     with Counter("comparing") as counter:
-        found = compared(columns, order.seeds, order.baseline, order.jobs, counter.update)
+        found = compared(columns, order.seeds, order.baseline, How(order.jobs, told=counter.update))
     if order.form == "json":
         sys.stdout.write(json_text(as_json(found)))
     elif order.form == "markdown":
@@ -79,8 +82,14 @@ def as_json(found: Compared) -> dict[str, Any]:
         **_plain(comparison),
         "differences": {key: list(values) for key, values in found.differences.values.items()},
         "words": sentences(comparison),
-        "rows": _plain(found.rows.astype(object).to_dict("records")),
+        "rows": plainly(found.rows),
     }
+
+
+def plainly(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table as JSON has them."""
+    rows: list[dict[str, Any]] = _plain(table.astype(object).to_dict("records"))
+    return rows
 
 
 def _plain(value: Any) -> Any:

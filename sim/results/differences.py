@@ -30,10 +30,15 @@ class Differences:
 
 def differences_of(columns: Mapping[str, Scenario]) -> Differences:
     """Compare scenarios key by key; items of lists go by their names."""
-    flat = [dict(_flat("", _tree(scenario))) for scenario in columns.values()]
+    flat = [flat_of(scenario) for scenario in columns.values()]
     keys = list(dict.fromkeys(key for one in flat for key in one))
     rows = {key: tuple(one.get(key, ABSENT) for one in flat) for key in keys}
     return Differences(tuple(columns), {key: row for key, row in rows.items() if len(set(row)) > 1})
+
+
+def flat_of(scenario: Scenario) -> dict[str, str]:
+    """Every key of a scenario with its value as it is written."""
+    return dict(_flat("", _tree(scenario)))
 
 
 def _tree(scenario: Scenario) -> Any:

@@ -43,6 +43,7 @@ def row_of(figures: Figures) -> dict[str, Any]:
         },
         **{f"phase_{name}_s": value for name, value in figures["phases_s"].items()},
         **{f"busy_{pool['name']}_fraction": pool["utilisation"] for pool in figures["pools"]},
+        "slo_broken": ", ".join(entry["limit"] for entry in figures["slo"] if entry["is_met"] is not True),
         "rent_usd_per_h": _rent(figures),
         **_links(figures),
         **_pool(figures["kv_pool"]),

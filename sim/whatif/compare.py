@@ -14,7 +14,7 @@ from sim.config.scenario import Scenario
 from sim.results.comparison import COLUMN, Comparison, compare_rows
 from sim.results.differences import Differences, differences_of
 from sim.whatif.axes import Axis, axis_of_values, points
-from sim.whatif.sweep import Told, played
+from sim.whatif.sweep import How, played
 from sim.whatif.trials import Trial, at_seeds
 
 
@@ -36,7 +36,7 @@ def compare(
 ) -> Compared:
     """Play scenarios, each with each combination of values, with the same seeds, and compare them."""
     axes = [axis_of_values(key, values) for key, values in (over or {}).items()]
-    return compared(columns_of(scenarios, axes), seeds, baseline, jobs)
+    return compared(columns_of(scenarios, axes), seeds, baseline, How(jobs))
 
 
 def columns_of(scenarios: Mapping[str, Scenario], axes: Sequence[Axis]) -> dict[str, Scenario]:
@@ -54,20 +54,14 @@ def columns_of(scenarios: Mapping[str, Scenario], axes: Sequence[Axis]) -> dict[
     return found
 
 
-def compared(
-    columns: Mapping[str, Scenario],
-    seeds: int,
-    baseline: str | None,
-    jobs: int,
-    told: Told = lambda done, of: None,
-) -> Compared:
+def compared(columns: Mapping[str, Scenario], seeds: int, baseline: str | None, how: How) -> Compared:
     """Play all columns; the first is the baseline unless another is named."""
     base = baseline if baseline is not None else next(iter(columns))
     if base not in columns:
         hint = did_you_mean(base, columns)
         raise ConfigError("--baseline", None, None, problem=f"there is no column '{base}'", hint=hint)
     planned = [trial for name, scenario in columns.items() for trial in _trials(name, scenario, seeds)]
-    rows = pd.DataFrame(played(planned, jobs, None, told))
+    rows = pd.DataFrame(played(planned, how))
     failed = rows[(rows[COLUMN] == base) & (rows["status"] != "ok")]
     if len(failed):
         raise SimError(f"the baseline '{base}' cannot be played: {failed['reason'].iloc[0]}")

@@ -25,8 +25,18 @@ from sim.whatif.trials import FAILED, Trial, finished_in, refuse_hopeless, trial
 TRIALS = "trials"
 TABLE = "sweep"
 
-Told = Callable[[int, int], object]
-"""Told how many of how many trials are done."""
+
+def untold(done: int, of: int) -> None:
+    """Tell nobody how many of how many trials are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How trials are played: in how many processes, -1 for all cores; where rows are kept; who is told."""
+
+    jobs: int = -1
+    folder: Path | None = None
+    told: Callable[[int, int], object] = untold
 
 
 @dataclass(frozen=True)
@@ -60,42 +70,36 @@ def sweep(
     there already is not played again.
     """
     axes = [axis_of_values(key, values) for key, values in over.items()]
-    return swept(base, axes, seeds, jobs, None if out is None else Path(out))
+    return swept(base, axes, seeds, How(jobs, None if out is None else Path(out)))
 
 
-def swept(
-    base: Scenario,
-    axes: Sequence[Axis],
-    seeds: int,
-    jobs: int,
-    folder: Path | None = None,
-    told: Told = lambda done, of: None,
-) -> Sweep:
-    """The same for axes of the command line, telling how far it is."""
+def swept(base: Scenario, axes: Sequence[Axis], seeds: int, how: How) -> Sweep:
+    """The same for axes of the command line."""
     planned = trials(base, points(axes), seeds)
     refuse_hopeless(planned)
-    rows = played(planned, jobs, folder, told)
-    names = tuple(axis.key for axis in axes)
-    found = Sweep(pd.DataFrame(rows), names)
-    if folder is not None:
-        found.write(folder)
+    found = Sweep(pd.DataFrame(played(planned, how)), tuple(axis.key for axis in axes))
+    if how.folder is not None:
+        found.write(how.folder)
     return found
 
 
-def played(planned: Sequence[Trial], jobs: int, folder: Path | None, told: Told) -> list[dict[str, Any]]:
+def played(planned: Sequence[Trial], how: How) -> list[dict[str, Any]]:
     """The rows of trials in their order: those known from a folder, and the others played."""
-    known = dict(finished_in(None if folder is None else folder / TRIALS))
-    if folder is not None:
-        (folder / TRIALS).mkdir(parents=True, exist_ok=True)
+    known = {} if how.folder is None else dict(finished_in(how.folder / TRIALS))
+    if how.folder is not None:
+        (how.folder / TRIALS).mkdir(parents=True, exist_ok=True)
     hashes = [trial.hash for trial in planned]
-    rows = {i: known[digest] for i, digest in enumerate(hashes) if digest in known}
-    rows = {i: {**row, **planned[i].labels, "seed": planned[i].seed} for i, row in rows.items()}
-    rows |= {i: trial.play() for i, trial in enumerate(planned) if trial.scenario is None}
-    told(len(rows), len(planned))
-    missing = [i for i in range(len(planned)) if i not in rows]
-    for i, row in _results([(i, planned[i], folder, hashes[i]) for i in missing], jobs):
+    rows: dict[int, dict[str, Any]] = {}
+    for i, (trial, digest) in enumerate(zip(planned, hashes, strict=True)):
+        if digest in known:
+            rows[i] = {**known[digest], **trial.labels, "seed": trial.seed}
+        elif trial.scenario is None:
+            rows[i] = trial.play()
+    how.told(len(rows), len(planned))
+    missing = [(i, planned[i], how.folder, hashes[i]) for i in range(len(planned)) if i not in rows]
+    for i, row in _results(missing, how.jobs):
         rows[i] = row
-        told(len(rows), len(planned))
+        how.told(len(rows), len(planned))
     return [rows[i] for i in range(len(planned))]
 
 

@@ -74,7 +74,7 @@ def at_seeds(
 ) -> list[Trial]:
     """One point at each seed."""
     first = base.run.seed
-    return [_trial(base, labels, overrides, seed) for seed in range(first, first + seeds)]
+    return [trial_at(base, labels, overrides, seed) for seed in range(first, first + seeds)]
 
 
 def refuse_hopeless(planned: Sequence[Trial]) -> None:
@@ -84,7 +84,8 @@ def refuse_hopeless(planned: Sequence[Trial]) -> None:
         raise planned[0].problem
 
 
-def _trial(base: Scenario, labels: Mapping[str, str], overrides: Sequence[Override], seed: int) -> Trial:
+def trial_at(base: Scenario, labels: Mapping[str, str], overrides: Sequence[Override], seed: int) -> Trial:
+    """One point at one seed."""
     try:
         scenario = overlaid(base, [*overrides, Override.of_value("run.seed", seed)])
     except SimError as problem:
@@ -114,7 +115,7 @@ def _simulator() -> tuple[tuple[str, str], ...]:
     )
 
 
-def finished_in(folder: Path | None) -> Iterator[tuple[str, dict[str, Any]]]:
+def finished_in(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows that earlier sweeps left in a folder, by the hash of their trial."""
-    for path in sorted(folder.glob("*.json")) if folder is not None and folder.is_dir() else ():
+    for path in sorted(folder.glob("*.json")):
         yield path.stem, json.loads(path.read_text(encoding="utf-8"))

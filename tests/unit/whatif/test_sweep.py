@@ -45,6 +45,7 @@ def test_each_row_is_that_of_the_run_alone(base):
     }
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_same_table(base):
     one, two = (sweep(base, {"workload.arrivals.rate": RATES}, jobs=jobs).table for jobs in (1, 2))
     pd.testing.assert_frame_equal(one.drop(columns="cpu_s"), two.drop(columns="cpu_s"))
