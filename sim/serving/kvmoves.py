@@ -81,5 +81,9 @@ class KvMoves:
         """Lose a node's part of the pool: its blocks, and all that is on its way from or to it."""
         yield self.clock.at(lost.at_ps, FLOW_START)
         self.pool.lose(lost.node)
+        over = self.clock.at(
+            self.clock.now, FLOW_START
+        )  # due now, so that nobody decides before all are told
         for transfer in [one for one, nodes in self._moving.items() if lost.node in nodes]:
             self.network.cancel(transfer)
+        yield over

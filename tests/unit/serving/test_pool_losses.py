@@ -141,3 +141,17 @@ def test_what_a_batch_costs_besides_is_paid_once_when_its_fetch_breaks_off():
         prefill = replace(nodes.prefill, first_length_ps=30, host=HostTimes(prefill_ps=5))
         _, found = staged(replace(nodes, prefill=prefill), [prompt(0, 0, A)], kept=[(DRAM, 1, CACHED)])
         assert found[0]["finished_ps"] == took_ps
+
+
+def test_whoever_waits_decides_when_all_have_been_told():
+    """HBM has room for two prompts. Two that are computed at 400 are saved when the node is lost at 503.
+
+    Both let go of their blocks then, so the two that wait are computed as one batch.
+    """
+    nodes = lost((503, 0), hbm_blocks=10, fetch="never")
+    waiting = (21, 22, 23, 24, 25), (31, 32, 33, 34, 35)
+    requests = [prompt(i, int(i > 1), blocks) for i, blocks in enumerate((A, B, *waiting))]
+    stage, found = staged(nodes, requests)
+    assert stage.moves.counts["broken"] == 2
+    assert [found[i]["phase_queue_ps"] for i in (2, 3)] == [502, 502]
+    assert [found[i]["finished_ps"] for i in range(4)] == [400, 400, 903, 903]
