@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from sim import api
+from sim.base.errors import SimError
 from sim.cli.check import doubts_on
 from sim.cli.counter import Counter
 from sim.cli.files import scenario_file, topologies
@@ -41,7 +42,7 @@ class Order:
 def compare_scenarios(order: Order) -> int:
     """Carry out an order; the exit code is 1 where a column failed."""
     columns = columns_of(_scenarios(order), [axis_named(text) for text in order.over])
-    for doubt in dict.fromkeys(str(doubt) for scenario in columns.values() for doubt in doubts_on(scenario)):
+    for doubt in dict.fromkeys(doubt for scenario in columns.values() for doubt in _doubts(scenario)):
         say(f"! {doubt}")
     with Counter("comparing") as counter:
         found = compared(columns, order.seeds, order.baseline, How(order.jobs, told=counter.update))
@@ -52,6 +53,14 @@ def compare_scenarios(order: Order) -> int:
     else:
         show(comparison_lines(found.comparison, found.differences), sys.stdout)
     return MISSED if found.comparison.failed else GOOD
+
+
+def _doubts(scenario: Scenario) -> list[str]:
+    """The doubts about a column; its mistakes are told where the column stands."""
+    try:
+        return [str(doubt) for doubt in doubts_on(scenario)]
+    except SimError:
+        return []
 
 
 def axis_named(text: str) -> Axis:

@@ -77,8 +77,11 @@ def measure_rows(comparison: Comparison) -> list[Row]:
                 cells.append((words.sign(cell), STYLES.get(cell.verdict, "dim")))
         unit = one.measure.unit if one.measure.kind != "time" else ""
         rows.append([(one.measure.title, ""), (unit, "dim"), *cells])
-    links = [(name, "dim") for name in words.busiest(comparison)]
-    return [*rows, [("  which", ""), ("", ""), *_spread(links, comparison)]]
+    for title, names in (("  which", comparison.links), ("handoffs wait for", comparison.waited_for)):
+        if any(names):
+            cells = [(name, "dim") for name in words.links(names)]
+            rows.append([(title, ""), ("", ""), *_spread(cells, comparison)])
+    return rows
 
 
 def sentences(comparison: Comparison) -> list[str]:

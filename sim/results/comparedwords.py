@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from sim.results.comparison import BETTER, OTHER, UNCLEAR, WORSE, Cell, Comparison
 from sim.results.intervals import Interval
@@ -79,9 +80,9 @@ def _because(comparison: Comparison, column: str) -> str:
     return f"; on average {PHASE_WORDS[phase]} {how}"
 
 
-def busiest(comparison: Comparison) -> list[str]:
-    """The name of the busiest link in each column."""
-    return [NOTHING if name is None else link_kind(name) for name in comparison.links]
+def links(names: Sequence[str | None]) -> list[str]:
+    """Links, or kinds of them, as they are called."""
+    return [NOTHING if name is None else link_kind(name) for name in names]
 
 
 def _signed(change: Interval, factor: float) -> str:

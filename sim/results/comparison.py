@@ -22,6 +22,8 @@ from sim.results.measures import MEASURES, PHASE_WORDS, Measure
 COLUMN = "column"
 ALWAYS = ("goodput_per_s", "ttft_p90_s", "tpot_p90_s", "e2e_p99_s")
 """Measures that are shown even where they are the same in all columns."""
+LEAST_DIFFERENCE = 1e-4
+"""A difference below this part of the baseline's mean is none, however sure it is."""
 LEAST_CAUSE = 0.01
 """A phase is no cause that changed by less than this part of the mean end to end."""
 BETTER, WORSE, OTHER, UNCLEAR, UNKNOWN = "better", "worse", "other", "unclear", "unknown"
@@ -51,13 +53,18 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Columns with their rows, one a seed, and what came of comparing them."""
+    """Columns with their rows, one a seed, and what came of comparing them.
+
+    Of each column `links` has the busiest link, `waited_for` the kind of link that the slowest handoffs
+    waited for, `causes` the phase that changed most.
+    """
 
     columns: tuple[str, ...]
     baseline: str
     seeds: int
     measures: tuple[Compared, ...]
     links: tuple[str | None, ...]
+    waited_for: tuple[str | None, ...]
     slo_met: tuple[bool | None, ...]
     causes: tuple[tuple[str, Interval] | None, ...]
     is_chance_free: bool
@@ -86,7 +93,8 @@ def compare_rows(rows: pd.DataFrame, baseline: str) -> Comparison:
         baseline=baseline,
         seeds=len(base),
         measures=tuple(_measured(tables, base, is_chance_free)),
-        links=tuple(_most_often(one["busiest_link"]) for one in tables),
+        links=tuple(_most_often(one, "busiest_link") for one in tables),
+        waited_for=tuple(_most_often(one, "handoff_waited_for") for one in tables),
         slo_met=tuple(_all_met(one["slo_met"].tolist()) for one in tables),
         causes=tuple(None if one is base else _cause(base, one) for one in tables),
         is_chance_free=is_chance_free,
@@ -122,13 +130,13 @@ def _cell(
     relative = None
     if measure.kind != "share" and scale:
         relative = Interval(difference.mean / scale, difference.half / abs(scale))
-    return Cell(mean, difference, relative, _verdict(measure, difference))
+    return Cell(mean, difference, relative, _verdict(measure, difference, scale))
 
 
-def _verdict(measure: Measure, difference: Interval) -> str:
+def _verdict(measure: Measure, difference: Interval, scale: float) -> str:
     if math.isnan(difference.half):
         return UNKNOWN
-    if not difference.is_apart_from_zero:
+    if not difference.is_apart_from_zero or abs(difference.mean) < LEAST_DIFFERENCE * abs(scale):
         return UNCLEAR
     if measure.better is None:
         return OTHER
@@ -156,8 +164,10 @@ def _values(table: pd.DataFrame, name: str) -> list[float] | None:
     return None if any(math.isnan(value) for value in values) else values
 
 
-def _most_often(names: pd.Series[Any]) -> str | None:
-    counts = names.dropna().value_counts()
+def _most_often(table: pd.DataFrame, column: str) -> str | None:
+    if column not in table:
+        return None
+    counts = table[column].dropna().value_counts()
     return str(counts.index[0]) if len(counts) else None
 
 

@@ -8,6 +8,7 @@ FIXED = {
     "reason": "",
     "slo_met": True,
     "busiest_link": "node 0 NIC tx",
+    "handoff_waited_for": "nic_rx",
     "e2e_mean_s": 10.0,
     "tpot_p90_s": 0.02,
     "e2e_p99_s": 12.0,

@@ -86,3 +86,17 @@ def test_measures_that_are_the_same_everywhere_are_left_out():
         "tpot_p90_s",
         "e2e_p99_s",
     ]
+
+
+def test_a_trifle_is_no_difference_however_sure():
+    found = compare_rows(rows({"a": BASE, "b": changed(goodput_per_s=0.005, ttft_p90_s=0.001)}), "a")
+    assert found.cell("b", "goodput_per_s").verdict == UNCLEAR
+    assert found.cell("b", "ttft_p90_s").verdict == WORSE
+
+
+def test_links_are_those_of_most_seeds():
+    table = rows({"a": BASE, "b": BASE})
+    table.loc[table["column"] == "b", "busiest_link"] = ["leaf 1 up", "leaf 2 up", "leaf 2 up"]
+    found = compare_rows(table, "a")
+    assert found.links == ("node 0 NIC tx", "leaf 2 up")
+    assert found.waited_for == ("nic_rx", "nic_rx")
