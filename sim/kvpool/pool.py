@@ -71,9 +71,13 @@ class KvPool:
 
     def match(self, blocks: Sequence[int], now_ps: int = 0) -> Match:
         """Follow a prompt down the index, as far as anybody has it."""
+        self.expire(now_ps)
+        return self.tree.match(blocks)
+
+    def expire(self, now_ps: int) -> None:
+        """Drop what nobody has touched for too long; whoever looks or takes room does so first."""
         if self.ttl_ps is not None:
             self._expire(now_ps - self.ttl_ps)
-        return self.tree.match(blocks)
 
     def here(self, match: Match, node: int) -> tuple[int, Place | None]:
         """The longest prefix that a node itself has, in blocks, and in which tier."""
@@ -118,8 +122,9 @@ class KvPool:
                 self.caches[number].evicted = None
                 self.caches[number].lose()
 
-    def occupancy(self) -> Iterator[tuple[str, int, int]]:
-        """For each tier its name, the blocks cached in it, and how many there is room for."""
+    def occupancy(self, now_ps: int = 0) -> Iterator[tuple[str, int, int]]:
+        """For each tier its name, the blocks cached in it now, and how many there is room for."""
+        self.expire(now_ps)
         for tier, name in enumerate(TIERS):
             own = [
                 cache

@@ -6,8 +6,8 @@ fetched where prompt and fetch together are done sooner than by computing the bl
 each link on the way would give one flow more now. The source keeps the blocks while they are read.
 Layer by layer, a layer is computed when its KV is there and the layer before it is done.
 Units: blocks, picoseconds.
-Ignores: that the shares of links change while a fetch is under way, in the estimate (not in the fetch), and
-the index's own messages.
+Ignores: that the shares of links change while a fetch is under way, in the estimate (not in the fetch), the
+index's own messages, and that prompts of one batch could share what each of them fetches.
 """
 
 from __future__ import annotations

@@ -159,6 +159,7 @@ class Save:
         cache = self.pool.cache(place)
         if cache is None or not blocks:
             return None
+        self.pool.expire(self.moves.clock.now)
         lease = cache.admit(blocks, len(blocks))
         if lease is None:
             self.moves.counts["skipped"] += 1

@@ -36,7 +36,7 @@ class KvBooks:
             moves.read_over.copy(),
             moves.written_over.copy(),
             moves.counts.copy(),
-            tuple(moves.pool.occupancy()),
+            tuple(moves.pool.occupancy(moves.clock.now)),
             tuple(
                 HotBlocks(first, blocks, reads, copies)
                 for reads, first, blocks, copies in moves.pool.hottest(HOTTEST)

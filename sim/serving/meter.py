@@ -135,7 +135,7 @@ class Meter:
         self._sample_colocated()
         self._noter("cluster", "cluster")("transfers", self.serving.network.active)
         if self.serving.moves is not None:
-            for tier, cached_blocks, capacity_blocks in self.serving.moves.pool.occupancy():
+            for tier, cached_blocks, capacity_blocks in self.serving.moves.pool.occupancy(self.clock.now):
                 self._noter("kv_pool", tier)("used_fraction", cached_blocks / capacity_blocks)
         if not prefill.replicas:
             return

@@ -362,6 +362,7 @@ class PoolStepModel(StepModel):
         cache = self.memory(place)
         if cache is None or not blocks:
             return None
+        self.pool.match(self.env.now)
         hold = cache.admit(blocks, len(blocks))
         self.skipped += hold is None
         tier, node = place

@@ -7,6 +7,7 @@ import pytest
 from models.hosts import Hosts, Stage, pooled_plan, prompt, staged
 
 from sim.kvpool.pool import DRAM, NVME
+from sim.serving.kvuse import KvBooks
 
 A = (1, 2, 3, 4, 5)
 CACHED = A[:4]
@@ -138,3 +139,21 @@ def test_what_expires_goes_nowhere():
     assert found[0]["cached_tokens"] == 0
     assert stage.has(NVME, 0, A) == 0
     assert "nvme" not in stage.moves.written_bytes
+
+
+def test_what_has_expired_makes_room_and_does_not_go_down():
+    """A was touched at 0: it is there when B looks, at 950, and has expired when B is written, at 1150."""
+    nodes = pooled_plan(1, (5,), (50,), eviction="ttl", ttl_ps=1000)
+    stage, _ = staged(nodes, [prompt(0, 950, (11, 12, 13, 14, 15))], kept=[(DRAM, 0, A)])
+    assert (stage.has(DRAM, 0, A), stage.has(NVME, 0, A)) == (0, 0)
+    assert stage.moves.written_bytes == {"dram": 400}
+
+
+@pytest.mark.parametrize(("at_ps", "cached"), [(1000, 4), (1001, 0)])
+def test_what_has_expired_is_not_counted_as_cached(at_ps, cached):
+    """Whether somebody has looked for it meanwhile or not."""
+    nodes = pooled_plan(1, (50,), eviction="ttl", ttl_ps=1000)
+    stage = Stage(nodes, [], kept=[(DRAM, 0, CACHED)])
+    stage.clock.at(at_ps, 0)
+    stage.play_until(at_ps)
+    assert KvBooks.of(stage.moves).occupancy == (("dram", cached, 50),)
