@@ -1,0 +1,194 @@
+"""Colocated replicas, which jump over decode steps, against a model that takes them one by one.
+
+Compared are all phases of each request, its first two tokens, every gap between tokens, the order in which
+requests are done, steps, and how often sequences were put aside. Instants are coarse and memory is short, so
+arrivals meet step boundaries and sequences give way all the time.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import pytest
+from models.mixing import StepMixed
+from models.play import drawn_requests, plan, play, pool, seat
+from models.rebuild import rows
+from models.wires import OwnWires
+
+from sim.serving.plan import BatchingPlan, HostTimes, RouterPlan
+from sim.tables.gaps import TokenGaps
+from sim.timing.fixed import FixedTiming
+
+RULES = ("prefill_first", "chunked", "chunked_apart", "static")
+ORDERS = ("fcfs", "shortest_prompt", "priority")
+
+
+def drawn_plan(dice, rule, replicas=1, **changes):
+    """A scenario of colocated replicas only, with little of everything."""
+    timing = FixedTiming(
+        prefill_base_ps=dice.choice((0, 1, 10, 100)),
+        prefill_per_token_ps=dice.choice((1, 2, 10)),
+        decode_base_ps=dice.choice((1, 5, 10, 60)),
+        decode_per_sequence_ps=dice.choice((0, 0, 5)),
+        decode_per_token_ps=dice.choice((0, 0, 1, 2)),
+    )
+    sequences = dice.choice((1, 2, 4, 16, 16))
+    grows = dice.random() < 0.8
+    batching = BatchingPlan(
+        rule,
+        dice.choice(ORDERS),
+        chunk_tokens=dice.choice((1, 3, 8, 1000)),
+        reserves_whole=not grows,
+        spare_tokens=dice.choice((0, 0, 3, 9)) if grows else 0,
+    )
+    budget = sequences + dice.choice((1, 4, 20, 1000)) if rule == "chunked" else dice.choice((1, 8, 20, 1000))
+    nothing = pool("prefill", [], timing, 10**6)
+    serve = replace(
+        pool("serve", [seat(0) for _ in range(replicas)], timing, dice.choice((40, 40, 40, 48, 64, 1000))),
+        role="colocated",
+        max_batch_tokens=budget,
+        max_sequences=sequences,
+        first_length_ps=dice.choice((0, 0, 7)),
+        host=dice.choice((HostTimes(), HostTimes(prefill_ps=3, step_ps=2, change_ps=4))),
+        batching=batching,
+    )
+    return plan(
+        nothing,
+        replace(nothing, name="decode", role="decode"),
+        colocated=serve,
+        router=RouterPlan("round_robin", "round_robin", 1.0),
+        page_tokens=dice.choice((1, 4, 8)),
+        **changes,
+    )
+
+
+def drawn(seed, rule, count=30, replicas=1):
+    dice = Random(seed)
+    plan = drawn_plan(dice, rule, replicas)
+    requests = [one._replace(priority=dice.randrange(3)) for one in drawn_requests(dice, count, 4)]
+    return plan, requests
+
+
+def counted_gaps(played):
+    gaps = TokenGaps()
+    gaps.add_segments(played.segments)
+    gaps.add_requests(played.requests)
+    counted = Counter()
+    for length, count in zip(*(column.tolist() for column in gaps.counted()), strict=True):
+        counted[length] += count
+    return counted
+
+
+def told(guest):
+    """What a guest of the naive model should leave behind."""
+    request, done = guest.request, guest.tokens[-1]
+    decoding = done if guest.decoding is None else guest.decoding
+    return {
+        "request_id": request.id,
+        "first_token_ps": guest.tokens[0],
+        "second_token_ps": guest.tokens[1] if len(guest.tokens) > 1 else -1,
+        "finished_ps": done,
+        "phase_queue_ps": guest.began - request.arrived_ps,
+        "phase_prefill_ps": guest.computed - guest.began - guest.aside_before,
+        "phase_decode_queue_ps": decoding - guest.computed,
+        "phase_decode_ps": done - decoding - guest.aside_after,
+        "phase_preempted_ps": guest.aside_before + guest.aside_after,
+    }
+
+
+def compare(plan, requests):
+    """Play both on one replica and compare them."""
+    played = play(plan, requests, OwnWires(0))
+    [replica] = played.serving.colocated.replicas
+    naive = StepMixed(plan.colocated, plan.page_tokens, requests)
+    found = rows(played.requests)
+    assert [row["request_id"] for row in found] == [guest.request.id for guest in naive.done]
+    for row, guest in zip(found, naive.done, strict=True):
+        expected = told(guest)
+        assert {name: row[name] for name in expected} == expected
+    expected_gaps = Counter()
+    for guest in naive.done:
+        expected_gaps.update(b - a for a, b in zip(guest.tokens, guest.tokens[1:], strict=False))
+    assert counted_gaps(played) == expected_gaps
+    assert replica.preemptions == naive.preemptions
+    assert replica.steps == naive.decode_steps
+    return played, naive
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("first_seed", (0, 50, 100))
+def test_every_token_comes_when_one_step_after_the_other_brings_it(rule, first_seed):
+    for seed in range(first_seed, first_seed + 50):
+        try:
+            compare(*drawn(seed, rule))
+        except Exception as wrong:
+            wrong.add_note(f"seed {seed}")
+            raise
+
+
+def test_much_has_happened():
+    """The comparison is worth something: each thing that may go wrong came up in many runs."""
+    seen = Counter()
+    for rule in RULES:
+        for seed in range(60):
+            plan, requests = drawn(seed, rule)
+            played, naive = compare(plan, requests)
+            guests = naive.done
+            seen[rule, "put aside"] += naive.preemptions > 0
+            seen[rule, "put aside before its prompt was computed"] += any(one.aside_before for one in guests)
+            seen[rule, "many steps at once"] += any(played.segments["steps"] > 3)
+            seen[rule, "memory full"] += naive.fullest == plan.colocated.kv_tokens // plan.page_tokens
+            seen[rule, "waited"] += any(guest.began > guest.request.arrived_ps for guest in guests)
+    for rule in RULES:
+        least = 4 if rule == "static" else 20  # which lets few in at once
+        assert seen[rule, "put aside"] >= least
+        assert seen[rule, "memory full"] >= least
+        assert seen[rule, "many steps at once"] >= 15
+        assert seen[rule, "waited"] >= 30
+    assert seen["chunked", "put aside before its prompt was computed"] >= 5
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_nothing_is_lost_where_blocks_are_shared(rule):
+    """Tokens, blocks and requests add up when several replicas reuse prompts and put sequences aside."""
+    aside = hits = 0
+    for seed in range(40):
+        dice = Random(seed)
+        plan = replace(drawn_plan(dice, rule, replicas=dice.choice((1, 2)), reuse=True), block_tokens=4)
+        plan = replace(plan, router=RouterPlan("prefix_aware", "least_loaded", 1.0))
+        requests = drawn_requests(dice, 40, 4)
+        played = play(plan, requests, OwnWires(0))
+        pool = played.serving.colocated
+        served = [one for one in requests if pool.holds(one, one.blocks)]
+        assert sum(replica.requests for replica in pool.replicas) == len(served)
+        assert sum(replica.tokens for replica in pool.replicas) == sum(one.output_tokens for one in served)
+        for replica in pool.replicas:
+            assert (replica.memory.claimed, replica.pages.pages) == (0, 0)
+            assert replica.memory.free + replica.memory.cached == replica.memory.capacity
+            assert (replica.waiting, replica.running, replica.under_way) == ([], 0, 0)
+            aside += replica.preemptions
+        assert played.serving.live == {}
+        assert played.serving.dispatch.colocated == 0
+        hits += int(played.requests["cached_tokens"].sum())
+        computed = sum(replica.prompt_tokens for replica in pool.replicas)
+        assert computed >= sum(one.input_tokens for one in served) - played.requests["cached_tokens"].sum()
+        for row in rows(played.requests):
+            if row["finished_ps"] >= 0:
+                phases = [row[name] for name in row if name.startswith("phase_")]
+                assert min(phases) >= 0
+                assert sum(phases) == row["finished_ps"] - row["arrived_ps"]
+    assert hits > 100
+    assert aside > (5 if rule == "static" else 50)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_nobody_starves(rule):
+    """First come, first served: nobody is let in before who came earlier, and the first is never put aside."""
+    for seed in range(60):
+        plan, requests = drawn(seed, rule)
+        serve = replace(plan.colocated, batching=replace(plan.colocated.batching, order="fcfs"))
+        played, naive = compare(replace(plan, colocated=serve), requests)
+        first_let_in = list(dict.fromkeys(naive.let_in_order))
+        assert first_let_in == sorted(first_let_in)
+        assert [row["phase_preempted_ps"] for row in rows(played.requests) if not row["request_id"]] == [0]
+        assert (played.requests["finished_ps"] >= 0).all()
