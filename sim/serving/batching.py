@@ -67,6 +67,12 @@ def chunked(load: Load, limits: Limits) -> Allowance:
     return Allowance(limits.token_budget - load.decoding, room, is_chunked=True, mixes=True)
 
 
+@batching("mixed")
+def mixed(load: Load, limits: Limits) -> Allowance:
+    """Continuous batching: each step decodes, and takes in whole prompts beside as its budget allows."""
+    return Allowance(limits.token_budget - load.decoding, limits.max_sequences - load.decoding, mixes=True)
+
+
 @batching("chunked_apart")
 def chunked_apart(load: Load, limits: Limits) -> Allowance:
     """Chunks of prompts go first, in steps of their own; decode in between."""

@@ -19,7 +19,7 @@ from sim.serving.plan import BatchingPlan, HostTimes, RouterPlan
 from sim.tables.gaps import TokenGaps
 from sim.timing.fixed import FixedTiming
 
-RULES = ("prefill_first", "chunked", "chunked_apart", "static")
+RULES = ("prefill_first", "chunked", "mixed", "chunked_apart", "static")
 ORDERS = ("fcfs", "shortest_prompt", "priority")
 
 
@@ -41,7 +41,11 @@ def drawn_plan(dice, rule, replicas=1, **changes):
         reserves_whole=not grows,
         spare_tokens=dice.choice((0, 0, 3, 9)) if grows else 0,
     )
-    budget = sequences + dice.choice((1, 4, 20, 1000)) if rule == "chunked" else dice.choice((1, 8, 20, 1000))
+    budget = (
+        sequences + dice.choice((1, 4, 20, 1000))
+        if rule in ("chunked", "mixed")
+        else dice.choice((1, 8, 20, 1000))
+    )
     nothing = pool("prefill", [], timing, 10**6)
     serve = replace(
         pool("serve", [seat(0) for _ in range(replicas)], timing, dice.choice((40, 40, 40, 48, 64, 1000))),
@@ -116,7 +120,7 @@ def compare(plan, requests):
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("first_seed", (0, 50, 100))
+@pytest.mark.parametrize("first_seed", [0, 50, 100])
 def test_every_token_comes_when_one_step_after_the_other_brings_it(rule, first_seed):
     for seed in range(first_seed, first_seed + 50):
         try:
@@ -183,7 +187,7 @@ def test_nothing_is_lost_where_blocks_are_shared(rule):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_nobody_starves(rule):
-    """First come, first served: nobody is let in before who came earlier, and the first is never put aside."""
+    """First come, first served: nobody is let in before who came earlier; the first is never put aside."""
     for seed in range(60):
         plan, requests = drawn(seed, rule)
         serve = replace(plan.colocated, batching=replace(plan.colocated.batching, order="fcfs"))

@@ -1,7 +1,7 @@
 """A colocated replica that takes one step after the other, written from the documentation of the rules.
 
-No events and no closed form: a loop over steps, lists of requests, and memory that is counted by adding up what
-each of them has. To be obviously right and nothing else.
+No events and no closed form: a loop over steps, lists of requests, and memory that is counted by adding up
+what each of them has. To be obviously right and nothing else.
 """
 
 
@@ -39,6 +39,7 @@ class StepMixed:
         self.table = pool.timing.decode_table(pool.max_sequences)
         self.coming = [Guest(request) for request in requests]
         self.waiting, self.inside, self.done = [], [], []
+        self.mixes = self.rule in ("chunked", "mixed")
         self.lengths = set()
         self.is_changed = False
         self.preemptions = self.decode_steps = self.now = self.fullest = 0
@@ -106,10 +107,10 @@ class StepMixed:
 
     def step(self):
         gave_way = False
-        if self.rule == "chunked":
+        if self.mixes:
             gave_way = self.make_room()
             self.take_pages()
-        budget = self.pool.max_batch_tokens - (len(self.decoders()) if self.rule == "chunked" else 0)
+        budget = self.pool.max_batch_tokens - (len(self.decoders()) if self.mixes else 0)
         chunks = self.under_way(budget)
         if not gave_way:
             chunks += self.let_in(budget - sum(tokens for _, tokens in chunks), bool(chunks))
@@ -134,7 +135,7 @@ class StepMixed:
         return chunks
 
     def let_in(self, budget, has_some):
-        is_whole = self.rule in ("prefill_first", "static")
+        is_whole = self.rule in ("prefill_first", "static", "mixed")
         chunks = []
         if self.rule == "static" and self.decoders():
             return chunks
@@ -162,11 +163,11 @@ class StepMixed:
         return chunks
 
     def prompts(self, chunks):
-        """A step with prompts; under `chunked` those that decode have a token in it too."""
+        """A step with prompts; where both are mixed those that decode have a token in it too."""
         pieces = [(tokens, guest.context - guest.left) for guest, tokens in chunks]
         unseen = {tokens for tokens, _ in pieces} - self.lengths
         self.lengths |= unseen
-        decoding = self.decoders() if self.rule == "chunked" else []
+        decoding = self.decoders() if self.mixes else []
         if decoding:
             took = self.pool.timing.mixed_ps(pieces, len(decoding), sum(guest.context for guest in decoding))
         else:
