@@ -18,6 +18,7 @@ from sim.catalog.precision import HALVES
 from sim.config.load import load_topology
 from sim.config.scenario import Scenario
 from sim.resolve import Resolved, resolve
+from sim.serving.plan import ServingPlan
 from sim.tables.schema import PS_PER_S
 from sim.timing.beyond import CARRIES_ON
 from sim.timing.collective import collective
@@ -90,6 +91,9 @@ def more_than_capacity(resolved: Resolved) -> Iterator[Doubt]:
     if prompt is None or output is None:
         return
     prefill, decode = resolved.plan.prefill, resolved.plan.decode
+    if resolved.plan.colocated is not None:
+        yield from _more_than_colocated(resolved.plan, form.arrivals.rate, round(prompt), output)
+        return
     batch = max(1, prefill.max_batch_tokens // round(prompt))
     can_prefill = (
         len(prefill.seats) * batch / prefill.timing.prefill_ps([(round(prompt), 0)] * batch) * PS_PER_S
@@ -117,6 +121,35 @@ def nothing_to_be_near(resolved: Resolved) -> Iterator[Doubt]:
             "router.policy",
             "topology_aware for prefill has nothing to be near to before the decode replica is chosen",
             "set router.order: decode_first, or use it as decode_policy",
+        )
+
+
+def _more_than_colocated(plan: ServingPlan, rate: float, prompt: int, output: float) -> Iterator[Doubt]:
+    """The same for colocated replicas alone: a request takes its prompt, and its share of decode steps."""
+    pool = plan.colocated
+    if pool is None or plan.prefill.seats:
+        return
+    fits = max(1, min(pool.max_sequences, pool.kv_tokens // max(1, round(prompt + output))))
+    step = pool.timing.decode_table(fits).step_ps(fits, round(fits * (prompt + output / 2)))
+    can = len(pool.seats) * PS_PER_S / (pool.timing.prefill_ps([(prompt, 0)]) + output * step / fits)
+    if rate > can:
+        yield (
+            "workload.arrivals.rate",
+            f"{show(rate, 'frequency')} is more than the {len(pool.seats)} colocated replicas can do, about "
+            f"{show(can, 'frequency')}",
+            "lower the rate, or add colocated replicas",
+        )
+
+
+@doubt("lent")
+def unused_pool(resolved: Resolved) -> Iterator[Doubt]:
+    """Memory that nodes lend to a KV pool which no replica uses, since all are colocated."""
+    plan = resolved.plan
+    if plan.colocated is not None and not plan.prefill.seats and any(plan.kv.lent):
+        yield (
+            "kv_pool",
+            "nodes lend memory to the KV pool, and colocated replicas reuse only what their own HBM holds",
+            "add prefill and decode pools to use it",
         )
 
 
@@ -159,19 +192,20 @@ def measured_remedy(tables: Mapping[int, object]) -> str:
 def outside_the_table(resolved: Resolved) -> Iterator[Doubt]:
     """Batches that a measured table does not have, and tables that their own coefficients do not fit."""
     decode = resolved.plan.decode
-    for pool in (resolved.plan.prefill, decode):
+    colocated = resolved.plan.colocated
+    for pool in (resolved.plan.prefill, decode, *(() if colocated is None else (colocated,))):
         timing = pool.timing
         if not isinstance(timing, Measured) or not pool.seats:
             continue
         source, most = timing.beyond.source, timing.beyond.limits.batch
-        if pool is decode and pool.max_sequences > most:
+        if pool.role != "prefill" and pool.max_sequences > most:
             yield (
                 "pools",
                 f"{pool.name} may run {pool.max_sequences:,} sequences at once, and the measured table "
                 f"{source} has steps of {most:,} at most: {CARRIES_ON}",
                 f"max_sequences: {most}, or measure larger batches with `sim calibrate`",
             )
-        error = timing.decode_error if pool is decode else timing.prefill_error
+        error = timing.prefill_error if pool.role == "prefill" else timing.decode_error
         if error.worst > POOR_FIT:
             yield (
                 "timing",

@@ -82,10 +82,17 @@ def _latencies(figures: Figures) -> Iterator[Line]:
 def _replicas(figures: Figures) -> Iterator[Line]:
     for pool in figures["pools"]:
         replicas, gpus = words.counted(pool["replicas"], "replica"), words.counted(pool["gpus"], "GPU")
-        copies = f"{replicas} on {gpus}"
+        copies = f"{replicas} on {gpus}{_batches(pool)}"
         yield [(f"  {pool['name']:<10} {words.percent(pool['utilisation']):>6} busy   ", ""), (copies, "dim")]
     hits = words.percent(figures["hit_fraction"])
     yield [(f"  {'KV cache':<10} {hits:>6} of prompt tokens found   ", ""), *_computed(figures)]
+
+
+def _batches(pool: dict[str, Any]) -> str:
+    """How many sequences a decode step had on average, and how often one gave way for want of memory."""
+    batch, preempted = pool.get("mean_batch"), pool.get("preempted")
+    text = f" · {words.number(batch)} sequences a step" if batch else ""
+    return text + (f" · {words.whole(preempted)} preempted" if preempted else "")
 
 
 def _computed(figures: Figures) -> Line:

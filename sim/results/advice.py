@@ -22,7 +22,9 @@ from sim.tables.uses import LinkUse, Outcome
 UNFINISHED_FRACTION = 0.01
 GROWTH_S_PER_S = 0.02
 FULL_FRACTION = 0.95
+PREEMPTED_FRACTION = 0.01
 _WAITS = {"prefill": ("route", "queue"), "decode": ("reserve", "decode_queue", "preempted")}
+_COLOCATED_WAITS = {"colocated": ("queue", "decode_queue", "preempted")}
 
 
 def advice_on(measured: Measured, outcome: Outcome, scenario: Scenario) -> list[Advice]:
@@ -37,6 +39,7 @@ def advice_on(measured: Measured, outcome: Outcome, scenario: Scenario) -> list[
     return [
         *_skipped(outcome),
         *_overload(measured, outcome, scenario),
+        *_preempted(outcome),
         *_unended(measured, outcome),
         *outcome.doubts,
         *_full_links(outcome.links),
@@ -53,7 +56,8 @@ def _skipped(outcome: Outcome) -> Iterator[Advice]:
 def _overload(measured: Measured, outcome: Outcome, scenario: Scenario) -> Iterator[Advice]:
     """Waiting that grows with the instant of arrival: a straight line through all measured requests."""
     arrived_s = measured.requests["arrived_at_s"].to_numpy()
-    for role, phases in _WAITS.items():
+    is_colocated = all(replica.role == "colocated" for replica in outcome.replicas)
+    for role, phases in (_COLOCATED_WAITS if is_colocated else _WAITS).items():
         waited_s = sum(measured.requests[f"phase_{name}_s"].fillna(0.0).to_numpy() for name in phases)
         growth = _slope(arrived_s, np.asarray(waited_s))
         grown_s = growth * (outcome.window_ps[1] - outcome.window_ps[0]) / PS_PER_S
@@ -63,6 +67,21 @@ def _overload(measured: Measured, outcome: Outcome, scenario: Scenario) -> Itera
             yield Advice(
                 f"load exceeds capacity: waiting for {role} grows by {seconds(growth)} every second",
                 f"raise {keys}, or lower {_load_key(scenario)}",
+            )
+
+
+def _preempted(outcome: Outcome) -> Iterator[Advice]:
+    """Pools in which more than one sequence in a hundred was put aside for want of KV memory."""
+    pools: dict[str, tuple[int, int]] = {}
+    for replica in outcome.replicas:
+        requests, preempted = pools.get(replica.pool, (0, 0))
+        pools[replica.pool] = requests + replica.requests, preempted + replica.preempted
+    for name, (requests, preempted) in pools.items():
+        if preempted > PREEMPTED_FRACTION * requests:
+            yield Advice(
+                f"{name} ran out of KV memory: {counted(preempted, 'time')} a sequence was put aside and "
+                f"computed anew, over {counted(requests, 'request')}",
+                f"lower pools.{name}.max_sequences, raise pools.{name}.watermark, or add replicas",
             )
 
 

@@ -138,6 +138,10 @@ def _pools(replicas: Sequence[ReplicaUse], window_ps: int) -> list[dict[str, Any
             "utilisation": ratio(sum(replica.busy_ps for replica in members), window_ps * len(members)),
             "requests": sum(replica.requests for replica in members),
             "tokens": sum(replica.tokens for replica in members),
+            "mean_batch": ratio(
+                sum(replica.decoded for replica in members), sum(replica.steps for replica in members)
+            ),
+            "preempted": sum(replica.preempted for replica in members),
         }
         for name, members in pools.items()
     ]
