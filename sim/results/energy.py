@@ -72,8 +72,11 @@ def _pool(name: str, members: list[ReplicaUse], known: dict[str, Power], window_
 
 
 def _joules(replica: ReplicaUse, power: Power, window_s: float) -> float:
+    """Idle all the time, and more while it has work; a colocated replica as what its steps are."""
+    decoding_ps = replica.decoding_ps if replica.role == "colocated" else 0
     above_w = power.busy_w(replica.role) - power.idle_w
-    return replica.gpus * (power.idle_w * window_s + above_w * replica.busy_ps / PS_PER_S)
+    above_j = above_w * (replica.busy_ps - decoding_ps) + (power.decode_w - power.idle_w) * decoding_ps
+    return replica.gpus * (power.idle_w * window_s + above_j / PS_PER_S)
 
 
 def _per_joule(tokens: int, joules: float | None) -> float | None:

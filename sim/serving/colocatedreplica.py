@@ -58,7 +58,7 @@ class ColocatedReplica:
         self.nics: Background | None = None
         self.waiting: list[Sequence] = []
         self.busy_ps = self.requests = self.tokens = self.prompt_tokens = 0
-        self.steps = self.decoded = self.preemptions = 0
+        self.steps = self.decoded = self.preemptions = self.decoding_ps = 0
         self._host = pool.plan.host
         self._rank = rank
         self._record = pool.log.segment
@@ -122,15 +122,20 @@ class ColocatedReplica:
             else:
                 done = self._alarm = self._begin_decode()
             yield done
-            self._alarm = None
-            self.busy_ps += clock.now - self._busy_from_ps
-            self._busy_from_ps = NOT_YET
-            if self.nics is not None:
-                self.nics.end(self._crossing_bytes(chunks))
-            if self._segment is not None:
-                self._end_steps(self._segment)
-            if chunks:
-                self._end_prompts(chunks)
+            self._end(chunks)
+
+    def _end(self, chunks: Chunks) -> None:
+        """Account for what has been done."""
+        spent_ps = self.clock.now - self._busy_from_ps
+        self._alarm, self._busy_from_ps = None, NOT_YET
+        self.busy_ps += spent_ps
+        self.decoding_ps += 0 if chunks else spent_ps
+        if self.nics is not None:
+            self.nics.end(self._crossing_bytes(chunks))
+        if self._segment is not None:
+            self._end_steps(self._segment)
+        if chunks:
+            self._end_prompts(chunks)
 
     # What a step computes.
 

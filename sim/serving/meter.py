@@ -30,7 +30,7 @@ class Counters:
     """Counters of replicas, links and pool at one instant.
 
     Replicas are those of prefill, decode and colocated pools: busy time, requests, tokens, decode steps,
-    tokens decoded, sequences put aside.
+    tokens decoded, sequences put aside, time of steps without prompts.
     """
 
     at_ps: int
@@ -106,6 +106,7 @@ class Meter:
                 steps=after[3] - before[3],
                 decoded=after[4] - before[4],
                 preempted=after[5] - before[5],
+                decoding_ps=after[6] - before[6],
             )
             for (plan, number), before, after in zip(places, self._begin.replicas, end.replicas, strict=True)
         )
@@ -195,9 +196,11 @@ class Meter:
 
 def _counted(replica: PrefillReplica | DecodeReplica | ColocatedReplica, now_ps: int) -> tuple[int, ...]:
     """The counters of a replica."""
-    did = (replica.busy_by(now_ps), replica.requests, replica.tokens)
+    busy_ps = replica.busy_by(now_ps)
     if isinstance(replica, ColocatedReplica):
-        return (*did, replica.steps, replica.decoded, replica.preemptions)
+        tokens, decoding_ps = replica.prompt_tokens + replica.tokens, replica.decoding_ps
+        steps = (replica.steps, replica.decoded, replica.preemptions)
+        return (busy_ps, replica.requests, tokens, *steps, decoding_ps)
     if isinstance(replica, DecodeReplica):
-        return (*did, replica.steps, replica.tokens, 0)
-    return (*did, 0, 0, 0)
+        return (busy_ps, replica.requests, replica.tokens, replica.steps, replica.tokens, 0, 0)
+    return (busy_ps, replica.requests, replica.tokens, 0, 0, 0, 0)

@@ -51,7 +51,8 @@ class ReplicaUse:
     """One replica over the measured window: `busy_ps` is time with work in the engine, `gpu` its kind.
 
     Of a replica that decodes, `steps` gave `decoded` tokens; `preempted` counts sequences put aside for want
-    of memory. `tokens` are prompt tokens computed where it prefills, else tokens put out.
+    of memory. `tokens` are prompt tokens computed, tokens put out, or both where it is colocated; then
+    `decoding_ps` of its time went to steps without prompts.
     """
 
     id: int
@@ -66,6 +67,7 @@ class ReplicaUse:
     steps: int = 0
     decoded: int = 0
     preempted: int = 0
+    decoding_ps: int = 0
 
 
 @dataclass(frozen=True, slots=True)

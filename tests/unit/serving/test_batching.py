@@ -46,7 +46,9 @@ def pool(**fields):
 
 def test_limits_are_those_of_the_engine_where_the_pool_says_nothing():
     assert limits_of(pool(), ENGINES["vllm"]) == Limits(8192, 8192, 1024)
-    assert limits_of(pool(max_batch_tokens=512, max_sequences=4), ENGINES["rust-custom"]) == Limits(512, 512, 4)
+    assert limits_of(pool(max_batch_tokens=512, max_sequences=4), ENGINES["rust-custom"]) == Limits(
+        512, 512, 4
+    )
     assert limits_of(pool(chunk_tokens=256), ENGINES["sglang"]) == Limits(16384, 256, 512)
     assert rule_of(pool(), ENGINES["sglang"]) == "chunked_apart"
     assert rule_of(pool(batching="static"), ENGINES["sglang"]) == "static"

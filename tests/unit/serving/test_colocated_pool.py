@@ -62,7 +62,7 @@ def test_who_finds_no_page_is_put_aside_and_computed_anew():
     """Two prompts of 8 take 4 of 5 pages of 4: one may grow, so the later one gives way and comes back."""
     serve = colocated("prefill_first", kv_tokens=20, reserves_whole=False)
     found, played = served(serve, (0, 8, 5), (0, 8, 3))
-    # both prompts to 26; the second gives way at once; the first is done at 426; 8 + 1 tokens anew, then a step
+    # Both prompts to 26; the second gives way; the first is done at 426; 8 + 1 tokens anew, then a step.
     assert times(found) == [(26, 126, 426), (26, 445, 545)]
     assert [row["phase_preempted_ps"] for row in found] == [0, 445 - 26]
     [replica] = played.serving.colocated.replicas
@@ -73,7 +73,7 @@ def test_who_finds_no_page_is_put_aside_and_computed_anew():
 
 def test_a_watermark_keeps_room_for_those_who_run():
     serve = colocated("prefill_first", kv_tokens=20, reserves_whole=False, spare_tokens=5)
-    found, played = served(serve, (0, 8, 5), (0, 8, 3))
+    found, _ = served(serve, (0, 8, 5), (0, 8, 3))
     assert [row["phase_preempted_ps"] for row in found] == [0, 0]
     assert found[1]["phase_queue_ps"] == found[0]["finished_ps"]
 
