@@ -279,6 +279,31 @@ def calibrate(  # noqa: PLR0913, PLR0917 - one parameter an option
     raise typer.Exit(calibrate(order))
 
 
+@app.command()
+def validate(
+    set_name: Annotated[
+        str | None,
+        typer.Option("--set-name", metavar="NAME", help="measured, silicon, published or theory; else all."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", metavar="FILE", help="Other rows for the set, in its columns.", readable=False
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", metavar="FILE", help="Write the page of the documentation to this file too."),
+    ] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Hold predictions against measurements, and say by how much they err."""
+    from sim.cli.validate import Order, validate  # noqa: PLC0415 - slow to import
+
+    raise typer.Exit(validate(Order(set_name, data, json, write)))
+
+
 @trace_app.command("info")
 def trace_info(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Trace file, or the name of a known trace.")],
