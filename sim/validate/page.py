@@ -18,10 +18,10 @@ ABOUT = {
 }
 HEAD = """# Validation of times
 
-Written by `sim validate --write`; do not edit. Errors are predicted / measured − 1. *Median* and *worst* are of
-absolute errors, *leans* is the median with its sign: above 0 the simulator is too slow (times) or too fast
-(rates). Rows that a constant was fitted to are *fit*, and apart; the others were not looked at by any fit. How
-the KV pool is validated: [validation.md](validation.md). What the models are: [models.md](models.md).
+Written by `sim validate --write`; do not edit. Errors are predicted / measured − 1. *Median* and *worst* are
+of absolute errors, *leans* is the median with its sign: above 0 the simulator is too slow (times) or too fast
+(rates). Rows that a constant was fitted to are *fit*, and apart; the others were not looked at by any fit.
+How the KV pool is validated: [validation.md](validation.md). The models: [models.md](models.md).
 """
 
 

@@ -126,12 +126,14 @@ def _of_link(entry: Entry, link: Link, count: int, group: str) -> Prediction:
 
 
 def _is_source(entry: Entry, parts: Iterable[Part]) -> bool:
-    """Whether the catalogue names the page of an entry as the source of a value of these parts."""
+    """Whether the catalogue names the place of an entry as the source of a value of these parts."""
     sources = load_catalog().sources
     named = {leaf.source for part in parts for leaf in part.provenance.values()}
-    pages = {_page(sources[name].url) for name in named if name in sources and sources[name].url}
-    return _page(entry.source_url) in pages
+    places = {_place(sources[name].url) for name in named if name in sources and sources[name].url}
+    return _place(entry.source_url) in places
 
 
-def _page(url: str) -> str:
-    return url.casefold().removeprefix("https://").rstrip("/").partition("#")[0]
+def _place(url: str) -> str:
+    """Where a page is: its site and path, or its repository, whose pages print the same numbers again."""
+    parts = url.casefold().removeprefix("https://").partition("#")[0].rstrip("/").split("/")
+    return "/".join(parts[:3] if parts[0] == "github.com" else parts)
