@@ -19,6 +19,11 @@ def chunks_of(prompts, left, is_chunked):
     return chunks
 
 
+def mean(numbers):
+    """Their mean; 0 for none."""
+    return sum(numbers) / len(numbers) if numbers else 0.0
+
+
 def step_ps(timing, table, parts, batch, context):
     """One step."""
     if not parts:
@@ -65,4 +70,4 @@ def played(timing, rule, kv_tokens, users, lengths):
             if to_send:
                 size, output = to_send.pop(0)
                 waiting.append({"at": now, "input": size, "output": output, "done": 0, "times": []})
-    return sum(ttft) / len(ttft), sum(tpot) / len(tpot) if tpot else 0.0, now
+    return mean(ttft), mean(tpot), now
