@@ -92,12 +92,13 @@ def resolve(scenario: Scenario) -> Resolved:
     engine = mistakes.named("engine", catalog.engines, scenario.engine)
     policies = _policy(scenario, "policy", mistakes), _policy(scenario, "decode_policy", mistakes)
     _check_names(scenario, mistakes)
+    if engine is not None:
+        _check_batching(scenario, engine, mistakes)
     cluster = _cluster(scenario, catalog, mistakes)
     mistakes.stop()
     assert model is not None
     assert engine is not None
     assert cluster is not None
-    _check_batching(scenario, engine, mistakes)
     roles = [pool.role for pool in scenario.pools]
     if engine.first_token != "prefill" and "prefill" in roles and "decode" not in roles:
         problem = f"{engine.title} gives the first token from a decode pool, and there is none"
@@ -181,12 +182,12 @@ def _check_roles(scenario: Scenario, mistakes: Mistakes) -> None:
     for role, count in counts.items():  # without a decode pool requests end with their first token
         is_needed = role == "prefill" and (bool(counts["decode"]) or not is_colocated)
         if count > 1 or (is_needed and not count):
-            found = "none" if not count else str(count)
+            found = "there is none" if not count else f"there are {count}"
             kind = "exactly one" if is_needed else "at most one"
             need = "is needed" if is_needed else "is possible"
             hint = f"write one pool with role: {role}"
             hint += ", or one with role: colocated" if is_needed and not counts["decode"] else ""
-            mistakes.at("pools", f"{kind} pool with role {role} {need}, there is {found}", hint)
+            mistakes.at("pools", f"{kind} pool with role {role} {need}, {found}", hint)
     if scenario.router.colocated_tokens is not None and not (is_colocated and counts["prefill"]):
         problem = "prompts are dealt out only where there are colocated pools beside a prefill pool"
         mistakes.at("router.colocated_tokens", problem, "take it out, or add such pools")

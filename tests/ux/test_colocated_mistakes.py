@@ -1,0 +1,140 @@
+"""What cannot be together with colocated pools, word for word, at its place in the scenario."""
+
+import pytest
+
+from sim import api
+
+SCENARIO = """\
+sim: 1
+name: study
+topology: {topology}
+model: llama-3.1-8b
+engine: vllm
+pools:
+{pools}
+workload:
+  arrivals: {{kind: poisson, rate: 1 req/s}}
+  input: {{kind: fixed, tokens: 10}}
+  output: {{kind: fixed, tokens: 10}}
+slo: [ttft p90 < 1 s]
+"""
+SERVE = "  - {{name: serve, role: colocated, replicas: 2, tp: 1{more}}}"
+
+
+@pytest.fixture
+def told(tmp_path, request):
+    def told(pools, *sets):
+        topology = request.config.rootpath / "topologies" / "one-hgx-h200.yaml"
+        path = tmp_path / "study.yaml"
+        path.write_text(SCENARIO.format(topology=topology, pools=pools))
+        try:
+            scenario = api.load(path, sets)
+        except Exception as wrong:
+            return str(wrong).replace(str(path), "study.yaml")
+        found = api.check(scenario)
+        return "\n".join(str(one) for one in found).replace(str(path), "study.yaml")
+
+    return told
+
+
+def serve(more=""):
+    return SERVE.format(more=more)
+
+
+@pytest.mark.parametrize(
+    ("more", "place", "problem", "hint"),
+    [
+        (
+            ", batching: statc",
+            "study.yaml:7:56: pools.0.batching",
+            "unknown batching rule 'statc'",
+            "did you mean 'static'?",
+        ),
+        (
+            ", batching: decode_only",
+            "study.yaml:7:56: pools.0.batching",
+            "decode_only is what pools with role decode do",
+            "write role: decode, or another rule",
+        ),
+        (
+            ", batching: static, chunk_tokens: 100",
+            "study.yaml:7:74: pools.0.chunk_tokens",
+            "batching static computes prompts whole",
+            "write batching: chunked, or take it out",
+        ),
+        (
+            ", chunk_tokens: 9000",
+            "study.yaml:7:56: pools.0.chunk_tokens",
+            "a chunk of 9,000 tokens is more than the 8,192 of a step",
+            "write 8192 or less, or raise max_batch_tokens",
+        ),
+        (
+            ", max_batch_tokens: 500",
+            "study.yaml:7:56: pools.0.max_batch_tokens",
+            "1,024 sequences that decode leave nothing for prompts of the 500 tokens of a step",
+            "lower max_sequences, or raise max_batch_tokens",
+        ),
+        (
+            ", order: fifo",
+            "study.yaml:7:56: pools.0.order",
+            "unknown order 'fifo'",
+            "choose from fcfs, priority and shortest_prompt",
+        ),
+        (
+            ", place: per-domain 1:2",
+            "study.yaml:7:56: pools.0.place",
+            "per-domain P:D deals places out to prefill and decode pools",
+            "write place: packed, spread or nodes",
+        ),
+        (
+            ", reserve: whole, watermark: 1 %",
+            "study.yaml:7:72: pools.0.watermark",
+            "nothing grows where memory is reserved whole, so a watermark keeps nothing free",
+            "write reserve: grow, or take the watermark out",
+        ),
+    ],
+)
+def test_a_pool_that_cannot_be(told, more, place, problem, hint):
+    text = told(serve(more))
+    assert f"{place}: {problem}" in text
+    assert f"hint: {hint}" in text
+
+
+def test_what_only_colocated_pools_have(told):
+    text = told("  - {name: prefill, role: prefill, replicas: 2, tp: 1, order: fcfs}")
+    assert "study.yaml:7:56: pools.0.order: order means nothing to a pool with role prefill" in text
+
+
+@pytest.mark.parametrize(
+    ("sets", "problem"),
+    [
+        ("router.reject=slo", "--set router.reject=slo: colocated pools make no estimates to reject by"),
+        (
+            "router.colocated_tokens=9",
+            "--set router.colocated_tokens=9: prompts are dealt out only where there are",
+        ),
+        (
+            "kv_pool.policy=pooled",
+            "--set kv_pool.policy=pooled: colocated pools reuse what their own HBM holds",
+        ),
+    ],
+)
+def test_what_colocated_pools_alone_cannot_do(told, sets, problem):
+    assert problem in told(serve(), sets)
+
+
+def test_pools_that_are_too_many_or_too_few(told):
+    two = told(f"{serve()}\n{serve().replace('serve', 'other')}")
+    assert "pools: at most one pool with role colocated is possible, there are 2" in two
+    decode = told(f"{serve()}\n  - {{name: decode, role: decode, replicas: 2, tp: 1}}")
+    assert "pools: exactly one pool with role prefill is needed, there is none" in decode
+
+
+def test_a_colocated_pool_alone_is_enough(told):
+    assert "GPUs are not used" in told(serve())
+    assert "mistake" not in told(serve())
+
+
+def test_more_than_colocated_replicas_can_do(told):
+    text = told(serve(), "workload.arrivals.rate=100000 req/s")
+    assert "100000 req/s is more than the 2 colocated replicas can do, about" in text
