@@ -27,6 +27,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from longest_gaps import longest_gaps_s
+
 from sim import api
 from sim.base.registry import Registry
 from sim.config.scenario import Scenario
@@ -57,6 +59,8 @@ LONG_BLOCKS = 256
 LONG_CACHED_BLOCKS = 243
 """95 % of a prompt of 128 Ki tokens, in whole blocks."""
 EFFECTIVE_TTFT_S, EFFECTIVE_TBT_S = 10.0, 0.1
+EFFECTIVE_BEGUN_S, TBTS_MS = 30.0, (100, 200, 300)
+EFFECTIVE_SPEEDS = (1, 1.25, 1.5, 2, 2.5)
 
 Row = dict[str, Any]
 experiment: Registry[Callable[[Traces], Iterator[Row]]] = Registry("experiment")
@@ -280,6 +284,41 @@ def split(traces: Traces) -> Iterator[Row]:
                 "tpot_mean_s": float(requests["tpot_s"].mean()),
                 **outcome(run),
             }
+
+
+@experiment("effective")
+def effective(traces: Traces) -> Iterator[Row]:
+    """Requests a second within 30 s of TTFT and a TBT, by the speed of the trace (Sec. 5.2, Fig. 1 and 7).
+
+    TBT is the mean of the longest tenth of a request's gaps. Against 8 + 8 nodes with the pool stand 16 that
+    compute and decode: prompts first, the same with prefixes in HBM, and prompts in chunks beside decode.
+    """
+    both = ["pools=[{name: prefill, role: colocated, replicas: 16, tp: 8}]", "router.policy=least_loaded"]
+    whole = [*both, "pools.prefill.batching=prefill_first"]
+    hbm = ["kv_pool.policy=local", "kv_pool.hbm=true", "kv_pool.dram=0 GB"]
+    kinds: tuple[tuple[str, str | None, list[str]], ...] = (
+        ("pool", "sixteen", []),
+        ("whole", None, [*whole, "kv_pool.policy=none"]),
+        ("whole, hbm", None, [*whole, *hbm]),
+        ("chunked", None, [*both, "kv_pool.policy=none"]),
+    )
+    for name in traces.paths:
+        for times in EFFECTIVE_SPEEDS:
+            for kind, variant, sets in kinds:
+                sink = MemorySink()
+                run = api.run(loaded([*traces.faster(name, times), *sets], variant), sink)
+                span_s = run.requests["arrived_at_s"].max()
+                is_begun, gap_s = run.requests["ttft_s"] <= EFFECTIVE_BEGUN_S, longest_gaps_s(sink)
+                yield {
+                    "trace": name,
+                    "kind": kind,
+                    "speed": times,
+                    "offered_per_s": float(len(gap_s) / span_s),
+                    **{
+                        f"tbt_{tbt}_ms": float((is_begun & ~(gap_s > tbt / 1000)).sum() / span_s)
+                        for tbt in TBTS_MS
+                    },
+                }
 
 
 def found_in(folder: Path) -> dict[str, Path]:
