@@ -33,7 +33,7 @@ quick: $(STAMP)  ## run the tests that take seconds
 lint: $(STAMP)  ## check style
 	$(BIN)/ruff check sim tests tools
 	$(BIN)/ruff format --check sim tests tools
-	$(BIN)/codespell sim tests tools docs scenarios topologies README.md CHANGELOG.md CONTRIBUTING.md
+	$(BIN)/codespell sim tests tools docs scenarios topologies notebooks README.md CHANGELOG.md CONTRIBUTING.md
 
 types: $(STAMP)  ## check types
 	$(BIN)/mypy

@@ -74,10 +74,17 @@ def sweep(
 
 
 def swept(base: Scenario, axes: Sequence[Axis], seeds: int, how: How) -> Sweep:
-    """The same for axes of the command line."""
+    """The same for axes of the command line. Where it is broken off, the table is of what is done."""
     planned = trials(base, points(axes), seeds)
     refuse_hopeless(planned)
-    found = Sweep(pd.DataFrame(played(planned, how)), tuple(axis.key for axis in axes))
+    names = tuple(axis.key for axis in axes)
+    try:
+        rows = played(planned, how)
+    except KeyboardInterrupt:
+        if how.folder is not None:
+            Sweep(pd.DataFrame(list(_known(planned, how.folder).values())), names).write(how.folder)
+        raise
+    found = Sweep(pd.DataFrame(rows), names)
     if how.folder is not None:
         found.write(how.folder)
     return found
@@ -85,25 +92,31 @@ def swept(base: Scenario, axes: Sequence[Axis], seeds: int, how: How) -> Sweep:
 
 def played(planned: Sequence[Trial], how: How) -> list[dict[str, Any]]:
     """The rows of trials in their order: those known from a folder, and the others played."""
-    known = {} if how.folder is None else dict(finished_in(how.folder / TRIALS))
+    rows: dict[int, dict[str, Any]] = {}
     if how.folder is not None:
         (how.folder / TRIALS).mkdir(parents=True, exist_ok=True)
-    hashes = [trial.hash for trial in planned]
-    rows: dict[int, dict[str, Any]] = {}
-    for i, (trial, digest) in enumerate(zip(planned, hashes, strict=True)):
-        if digest in known:
-            rows[i] = {**known[digest], **trial.labels, "seed": trial.seed}
-        elif trial.scenario is None:
-            rows[i] = trial.play()
+        rows = _known(planned, how.folder)
+    rows |= {i: trial.play() for i, trial in enumerate(planned) if trial.scenario is None}
     how.told(len(rows), len(planned))
-    missing = [(i, planned[i], how.folder, hashes[i]) for i in range(len(planned)) if i not in rows]
+    missing = [(i, trial, how.folder) for i, trial in enumerate(planned) if i not in rows]
     for i, row in _results(missing, how.jobs):
         rows[i] = row
         how.told(len(rows), len(planned))
     return [rows[i] for i in range(len(planned))]
 
 
-Task = tuple[int, Trial, Path | None, str | None]
+def _known(planned: Sequence[Trial], folder: Path) -> dict[int, dict[str, Any]]:
+    """The rows that a folder holds of trials, by their places."""
+    known = dict(finished_in(folder / TRIALS))
+    hashes = [trial.hash for trial in planned]
+    return {
+        i: {**known[digest], **trial.labels, "seed": trial.seed}
+        for i, (trial, digest) in enumerate(zip(planned, hashes, strict=True))
+        if digest in known
+    }
+
+
+Task = tuple[int, Trial, Path | None]
 
 
 def _results(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -122,11 +135,11 @@ def _results(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, dict[str, 
         raise ConfigError("--jobs", None, None, problem=problem, hint=hint) from None
 
 
-def _done(number: int, trial: Trial, folder: Path | None, digest: str | None) -> tuple[int, dict[str, Any]]:
+def _done(number: int, trial: Trial, folder: Path | None) -> tuple[int, dict[str, Any]]:
     """Play a trial and leave its row behind, unless it failed."""
     row = trial.play()
-    if folder is not None and digest is not None and row["status"] != FAILED:
-        path = folder / TRIALS / f"{digest}.json"
+    if folder is not None and row["status"] != FAILED:
+        path = folder / TRIALS / f"{trial.hash}.json"
         unfinished = path.with_suffix(f".{os.getpid()}")
         unfinished.write_text(json.dumps(row), encoding="utf-8")
         unfinished.replace(path)

@@ -13,7 +13,7 @@ import sim
 from sim.cli.app import app
 from sim.results.store import RUN_FILES
 
-FOLDERS = ("docs", "scenarios", "schemas", "sim", "tests", "tools", "topologies")
+FOLDERS = ("docs", "notebooks", "scenarios", "schemas", "sim", "tests", "tools", "topologies")
 LINK = re.compile(r"\]\((?!https?://)(?P<target>[^)#]+)")
 PATH = re.compile(rf"`(?P<path>(?:{'|'.join(FOLDERS)})/[\w./*-]+)`")
 VERB = re.compile(r"(?:`|^|/)sim (?P<verb>[a-z]+)", re.MULTILINE)

@@ -50,7 +50,7 @@ def test_what_never_breaks_or_never_holds_comes_to_an_end():
 
 @pytest.fixture(name="base")
 def base_(tmp_path):
-    return api.load(write(tmp_path)).replace({"workload.limit": 80, "slo": ["ttft p90 < 400 ms"]})
+    return api.load(write(tmp_path)).replace({"workload.limit": 200, "slo": ["ttft p90 < 200 ms"]})
 
 
 @pytest.mark.slow
@@ -62,8 +62,8 @@ def test_on_a_scenario_what_holds_meets_and_what_breaks_does_not(base, tmp_path)
         for rate, is_met in ((search.holds, True), (search.breaks, False)):
             played = api.run(base.replace({"workload.arrivals.rate": f"{rate:f} req/s", "run.seed": seed}))
             assert played.is_slo_met is is_met
-        assert search.why == "ttft p90 < 400 ms"
-    assert found.mean.low < min(found.found) <= max(found.found) < found.mean.high
+        assert search.why == "ttft p90 < 200 ms"
+    assert found.mean.low <= min(found.found) <= max(found.found) <= found.mean.high
 
 
 def test_what_was_played_is_not_played_again(base, tmp_path, monkeypatch):

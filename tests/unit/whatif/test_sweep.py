@@ -101,6 +101,22 @@ def test_a_bug_in_one_point_does_not_end_the_others(base, monkeypatch):
     assert table["reason"][1] == "internal error: ZeroDivisionError: oh"
 
 
+def test_one_that_is_broken_off_leaves_a_table_of_what_is_done(base, tmp_path, monkeypatch):
+    play = api.run
+
+    def stopped(scenario):
+        if scenario.run.seed == 3:
+            raise KeyboardInterrupt
+        return play(scenario)
+
+    monkeypatch.setattr(api, "run", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(base, {}, seeds=4, jobs=1, out=tmp_path / "out")
+    assert pd.read_parquet(tmp_path / "out" / "sweep.parquet")["seed"].tolist() == [1, 2]
+    monkeypatch.undo()
+    assert sweep(base, {}, seeds=4, jobs=1, out=tmp_path / "out").table["seed"].tolist() == [1, 2, 3, 4]
+
+
 SCRIPT = """
 import sys
 from sim import api
