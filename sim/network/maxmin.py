@@ -114,18 +114,28 @@ class MaxMin(Generic[F]):
         return self._rate_again(affected) if affected else {}
 
     def _rate_one(self, flow: F) -> dict[F, float]:
-        """Rate a flow again that may have its links to itself, which is told at once."""
-        before, tightest = flow.rate, flow.links[0]
+        """Rate a flow again; at once where that concerns nobody else, as links that hold no others tell."""
+        before, tightest, rate = flow.rate, flow.links[0], inf
         for link in flow.links:
-            if len(link.flows) > 1 or link.flows[flow] > 1:
+            crossings = link.flows[flow]
+            load = fastest = 0.0
+            if len(link.flows) > 1:
+                if len(link.held) > (flow in link.held):
+                    return self._rate_again({flow: before})
+                for other, times in link.flows.items():
+                    if other is not flow:
+                        load += other.rate * times
+                        fastest = max(fastest, other.rate)
+            share = max(link.capacity - load, 0.0) / crossings
+            if share < fastest:
                 return self._rate_again({flow: before})
-            if link.capacity < tightest.capacity:
-                tightest = link
+            if share < rate:
+                tightest, rate = link, share
         if flow.bottleneck is not None:
             del flow.bottleneck.held[flow]
-        flow.rate, flow.bottleneck = tightest.capacity, tightest
+        flow.rate, flow.bottleneck = rate, tightest
         tightest.held[flow] = None
-        return {flow: before} if before != flow.rate else {}
+        return {flow: before} if before != rate else {}
 
     def _rate_again(self, affected: dict[F, float]) -> dict[F, float]:
         """Rate the affected flows against the others held, drawing in more until all have a bottleneck.
