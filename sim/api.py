@@ -23,16 +23,18 @@ from sim.results.run import Run, open_run
 from sim.serving.cluster import Serving
 from sim.serving.meter import Meter
 from sim.serving.seating import lanes
+from sim.serving.users import Users
 from sim.serving.warm import warm
 from sim.tables.recorder import MemorySink, Recorder
 from sim.tables.sinks import ParquetSink
 from sim.tables.uses import Outcome
 from sim.tables.watched import Watched
 from sim.timing.measured import Measured
-from sim.workload.build import build_workload
-from sim.workload.request import Workload
+from sim.workload.build import build_sessions, build_workload
+from sim.workload.request import Nobody, Workload
 from sim.workload.window import Window
 
+NOBODY = Nobody()
 __all__ = ["check", "load", "open_run", "run"]
 
 EVENTS_AT_ONCE = 20_000
@@ -87,7 +89,8 @@ class Simulation:
         fabric = Fabric(resolved.cluster, lanes(resolved.cluster, scenario.pools), scenario.run.seed)
         self.serving = Serving(self.clock, resolved.plan, fabric, log)
         self.meter = Meter(self.clock, self.serving)
-        self.workload = _workload(scenario)
+        self.sessions = build_sessions(scenario.workload, Streams(scenario.run.seed))
+        self.workload = _workload(scenario) if self.sessions is None else NOBODY
         self.window = Window(self.workload, self.form.start, self.form.duration)
         self.events = 0
 
@@ -103,7 +106,10 @@ class Simulation:
                 self.window.make_ahead()
             started = time.process_time()
             serving.offered.callbacks.append(lambda _: clock.stop_after(serving.last_arrival_ps + form.drain))
-            Errand(serving.offer(self.window.arrivals()))
+            if self.sessions is not None:
+                Users(clock, serving, self.sessions, form.duration).play()
+            else:
+                Errand(serving.offer(self.window.arrivals()))
             Errand(meter.sample(form.sample_every))
             Errand(meter.watch(form.warmup, form.duration))
             interrupted = self._advance(progress)

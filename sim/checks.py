@@ -153,6 +153,19 @@ def unused_pool(resolved: Resolved) -> Iterator[Doubt]:
         )
 
 
+@doubt("sessions")
+def no_sessions_to_stick_to(resolved: Resolved) -> Iterator[Doubt]:
+    """A router that goes by sessions, and a workload that has none."""
+    form = resolved.scenario.router
+    for key in ("policy", "decode_policy"):
+        if getattr(form, key) == "session_sticky" and resolved.scenario.workload.sessions is None:
+            yield (
+                f"router.{key}",
+                "session_sticky is least_loaded here: the workload does not say which requests are a session",
+                "use workload.sessions, or another policy",
+            )
+
+
 @doubt("collectives")
 def unmeasured_collectives(resolved: Resolved) -> Iterator[Doubt]:
     """All-reduces whose times are scaled from other sizes, or cross the NICs."""

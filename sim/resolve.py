@@ -10,7 +10,6 @@ from typing import TypeVar
 from sim.base.errors import (
     ConfigError,
     ConfigErrors,
-    SimError,
     UnknownNameError,
     UnsupportedError,
     ValueProblem,
@@ -41,9 +40,8 @@ from sim.timing.memory import MemoryPlan, plan_memory
 from sim.timing.placement import EXPECTED_TOKENS, Placement, Shard, Span, place
 from sim.timing.timing import Timing
 from sim.topology.cluster import Cluster, build
-from sim.workload.build import validate_workload
 from sim.workload.lengths import mean_tokens
-from sim.workload.library import find_trace
+from sim.workload.problems import workload_problems
 
 T = TypeVar("T")
 _ROLES = ("prefill", "decode", "colocated")
@@ -153,14 +151,8 @@ def _policy(scenario: Scenario, key: str, mistakes: Mistakes) -> Policy:
 def _check_names(scenario: Scenario, mistakes: Mistakes) -> None:
     """Check what needs no catalogue: roles, and the fields of the workload."""
     _check_roles(scenario, mistakes)
-    for path, problem, hint in validate_workload(scenario.workload):
-        mistakes.at(f"workload.{path}", problem, hint)
-    if scenario.workload.trace is not None:
-        try:
-            find_trace(scenario.workload.trace)
-        except SimError as missing:
-            problem, _, hint = str(missing).partition("\n")
-            mistakes.at("workload.trace", problem, hint.strip().removeprefix("hint: "))
+    for path, problem, hint in workload_problems(scenario.workload, scenario.run):
+        mistakes.at(path, problem, hint)
     if scenario.router.reject == "slo" and smallest_ps(scenario.slo, "ttft", "tpot", "itl") is None:
         mistakes.at(
             "router.reject",
@@ -390,4 +382,6 @@ def _serving_plan(
         kv_limits=shard.model.kv_limits(shard.kv),
         kv_state_bytes=shard.model.state_bytes_per_gpu(1),
         kv=replace(kv, stale_ps=max(kv.stale_ps, scenario.router.stale)),
+        timeout_ps=scenario.workload.timeout,
+        cancels=scenario.workload.cancel is not None,
     )

@@ -21,6 +21,7 @@ REGISTRIES: dict[str, tuple[str, str]] = {
     "orders": ("sim.serving.order", "order"),
     "evictions": ("sim.kvpool.eviction", "eviction"),
     "readers": ("sim.workload.readers", "reader"),
+    "session-formats": ("sim.workload.sessiontrace", "session_format"),
     "builders": ("sim.topology.builders", "builder"),
 }
 KINDS: dict[str, str] = {
@@ -38,6 +39,7 @@ KINDS: dict[str, str] = {
     "evictions": "for `kv_pool.eviction:` in a scenario",
     "traces": "for `workload.trace:`, fetched by `sim trace get`",
     "readers": "for `workload.format:`",
+    "session-formats": "for `workload.sessions.format:`",
 }
 SINGULAR: dict[str, str] = {
     "measurement": "measurements",
@@ -46,6 +48,7 @@ SINGULAR: dict[str, str] = {
     "order": "orders",
     "eviction": "evictions",
     "reader": "readers",
+    "session-format": "session-formats",
     "trace": "traces",
     "topology": "topologies",
     "builder": "builders",

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from sim.base.errors import ValueProblem, listed
+from sim.config.arrivals import Arrivals, Cancel, Lengths, PriorityClass
 from sim.config.form import Form, Name, NamedList, RootForm
 from sim.config.kvpool import KvPool
 from sim.config.pool import Pool, Timing
@@ -36,6 +37,9 @@ from sim.config.quantities import (
     TraceSource,
     as_written,
 )
+from sim.config.sessions import Sessions
+
+__all__ = ["Arrivals", "Lengths", "Scenario"]
 
 Weights = Literal["bf16", "fp16", "fp8", "fp4", "mxfp4", "int4", "native"]
 KvPrecision = Literal["bf16", "fp16", "fp8"]
@@ -98,31 +102,6 @@ class Router(Form):
     )
 
 
-class Arrivals(Form):
-    """When requests arrive, for generated workloads."""
-
-    kind: Literal["poisson", "gamma", "diurnal"] = Field(description="the arrival process")
-    rate: PerSecond = Field(description="mean rate, such as `2000 req/s`")
-    cv: Annotated[float, Field(gt=0)] | None = Field(
-        None, description="gamma: coefficient of variation of the gaps; above 1 is bursty"
-    )
-    period: PositiveDuration | None = Field(None, description="diurnal: length of the cycle, such as `24 h`")
-    peak_to_mean: Annotated[float, Field(ge=1, le=2)] | None = Field(
-        None, description="diurnal: peak rate over mean rate (a sine, so at most 2)"
-    )
-
-
-class Lengths(Form):
-    """How many tokens, for generated workloads."""
-
-    kind: Literal["fixed", "lognormal", "empirical"] = Field(description="the distribution")
-    tokens: PositiveInt | None = Field(None, description="fixed: the number of tokens")
-    median_tokens: PositiveInt | None = Field(None, description="lognormal: the median")
-    sigma: Annotated[float, Field(gt=0)] | None = Field(None, description="lognormal: sd of the logarithm")
-    max_tokens: PositiveInt | None = Field(None, description="lognormal: draws above are cut to this")
-    file: FilePath | None = Field(None, description="empirical: a text file with one length a line")
-
-
 class Scale(Form):
     """Overlay seeded, time-shifted copies of a trace to fill a larger cluster."""
 
@@ -137,13 +116,16 @@ FIELDS_OF: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "trace": ("format", "block_tokens", "tick", "sort_window", "on_bad_row", "scale"),
         "generator": ("rate",),
         "arrivals": ("input", "output"),
+        "concurrency": ("input", "output", "think", "ramp_up"),
+        "sessions": ("block_tokens",),
+        "servegen": ("rate_scale",),
     }
 )
-"""The sources of a workload, and the fields that mean something for one of them only."""
+"""The sources of a workload, and the fields that mean something for some of them only."""
 
 
 class Workload(Form):
-    """Who asks for what, when: exactly one of `trace`, `generator` and `arrivals`."""
+    """Who asks for what, when: exactly one source, such as `trace` or `arrivals`."""
 
     trace: TraceSource | None = Field(None, description="a trace file, or a name known to `sim trace get`")
     format: str = Field("auto", description="trace reader, see `sim list readers`")
@@ -163,8 +145,32 @@ class Workload(Form):
     )
     rate: PerSecond | None = Field(None, description="generator: mean arrival rate")
     arrivals: Arrivals | None = Field(None, description="a synthetic arrival process")
-    input: Lengths | None = Field(None, description="arrivals: prompt lengths")
-    output: Lengths | None = Field(None, description="arrivals: output lengths")
+    concurrency: PositiveInt | None = Field(
+        None, description="so many requests in flight at any time, as benchmark tools ask"
+    )
+    sessions: Sessions | None = Field(
+        None, description="users who wait for each answer before they ask again"
+    )
+    servegen: TraceSource | None = Field(
+        None, description="clients of ServeGen: a .tar.gz or a folder of N-trace.csv and N-dataset.json"
+    )
+    rate_scale: Annotated[float, Field(gt=0)] = Field(
+        1.0, description="servegen: times as many requests as the clients send"
+    )
+    input: Lengths | None = Field(None, description="arrivals, concurrency: prompt lengths")
+    output: Lengths | None = Field(None, description="arrivals, concurrency: output lengths")
+    think: Duration | None = Field(
+        None,
+        description="concurrency: mean time between an answer and the next request (exponential)",
+    )
+    ramp_up: Duration | None = Field(None, description="concurrency: users come evenly over this time")
+    timeout: PositiveDuration | None = Field(
+        None, description="users give up a request that has not ended so long after it was sent"
+    )
+    cancel: Cancel | None = Field(None, description="requests that users take back before they have ended")
+    priorities: list[PriorityClass] = Field(
+        [], description="how urgent parts of the requests are; the rest has priority 0"
+    )
     limit: PositiveInt | None = Field(None, description="take at most this many requests")
 
     @model_validator(mode="after")
@@ -179,11 +185,18 @@ class Workload(Form):
         hint = f"keep one of them; a patch takes one back with {listed(nulls, 'or')}"
         raise ValueProblem(f"{listed(given)} exclude each other", hint, given)
 
+    @model_validator(mode="after")
+    def _shares_of_a_whole(self) -> Workload:
+        if sum(part.share for part in self.priorities) > 1:
+            raise ValueProblem("the shares are more than 100 %", "make them add up to less", ["priorities"])
+        return self
+
     @model_serializer(mode="wrap")
     def _own_fields(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what belongs to a source that is not there."""
         absent = [source for source in FIELDS_OF if getattr(self, source) is None]
-        foreign = {field for source in absent for field in FIELDS_OF[source]}
+        own = {field for source in set(FIELDS_OF) - set(absent) for field in FIELDS_OF[source]}
+        foreign = {field for source in absent for field in FIELDS_OF[source]} - own
         return {key: value for key, value in write(self).items() if key not in foreign}
 
 

@@ -95,6 +95,12 @@ def _load_key(scenario: Scenario) -> str:
     workload = scenario.workload
     if workload.arrivals is not None:
         return "workload.arrivals.rate"
+    if workload.concurrency is not None:
+        return "workload.concurrency"
+    if workload.sessions is not None:
+        return f"workload.sessions.{'users' if workload.sessions.users is not None else 'arrivals.rate'}"
+    if workload.servegen is not None:
+        return "workload.rate_scale"
     return "workload.rate" if workload.generator is not None else "workload.scale.copies"
 
 

@@ -44,6 +44,8 @@ _FILE_KEYS = (
     ("model", "name"),
     ("timing", "table"),
     ("workload", "trace"),
+    ("workload", "servegen"),
+    ("workload", "sessions", "trace"),
     ("workload", "input", "file"),
     ("workload", "output", "file"),
 )

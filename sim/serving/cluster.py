@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 
 from simpy import Event
 
@@ -14,8 +14,9 @@ from sim.serving.colocated import ColocatedPool
 from sim.serving.decode import DecodePool
 from sim.serving.dispatch import Dispatch
 from sim.serving.handoff import Handoff
-from sim.serving.job import FINISHED, REJECTED, Job
+from sim.serving.job import FINISHED, REJECTED, UNFINISHED, Job
 from sim.serving.kvmoves import KvMoves
+from sim.serving.leaving import Leaving
 from sim.serving.places import Spot
 from sim.serving.plan import ServingPlan
 from sim.serving.prefill import PrefillPool
@@ -30,7 +31,7 @@ class Serving:
     """Prefill pool, handoff, decode pool, and the requests that are on their way through them.
 
     `live` holds every request that has arrived and is not done, `offered` happens when the workload is
-    exhausted.
+    exhausted. `when_done`, if there is one, is told of each request that has come to its end.
     """
 
     def __init__(self, clock: Clock, plan: ServingPlan, fabric: Fabric, log: Recorder) -> None:
@@ -58,6 +59,10 @@ class Serving:
         self.rejection: Rejection | None = None
         if plan.router.rejects and self.prefill.replicas:
             self.rejection = Rejection(plan.router, self.prefill, self.decode)
+        self.leaving: Leaving | None = None
+        if plan.cancels or plan.timeout_ps is not None:
+            self.leaving = Leaving(self, plan.timeout_ps, self._left)
+        self.when_done: Callable[[Job], None] | None = None
         self.live: dict[int, Job] = {}
         self.arrived = 0
         self.done = 0
@@ -73,6 +78,12 @@ class Serving:
             waiting += sum(len(replica.waiting) for replica in self.colocated.replicas)
         return waiting
 
+    def begin(self) -> None:
+        """Caches are warm, requests will come."""
+        for pool in (self.prefill, self.decode, self.colocated):
+            if pool is not None:
+                pool.loads.begin()
+
     def offer(self, requests: Iterable[Request]) -> Generator[Event, None, None]:
         """Let requests arrive at their instants.
 
@@ -80,8 +91,7 @@ class Serving:
         see whether another one arrives at it.
         """
         clock = self.clock
-        self.prefill.loads.begin()
-        self.decode.loads.begin()
+        self.begin()
         coming = iter(requests)
         request = next(coming, None)
         arrival = clock.at(request.arrived_ps, ARRIVAL + request.id) if request else None
@@ -127,6 +137,8 @@ class Serving:
         self.live[job.request.id] = job
         self.dispatch.colocated += 1
         pool.submit(job, number)
+        if self.leaving is not None:
+            self.leaving.watch(job)
 
     def _submit(self, job: Job) -> None:
         """Route a request, or reject it early."""
@@ -142,6 +154,8 @@ class Serving:
             self.decode.submit(job, target)
         self.live[request.id] = job
         self.dispatch.apart += 1
+        if self.leaving is not None:
+            self.leaving.watch(job)
         if self.plan.reserves_first and self.handoff.is_needed(job):
             granted = self.decode.assign(job).reserve(job)
             if granted is not None:
@@ -181,6 +195,12 @@ class Serving:
 
     def _computed(self, job: Job) -> None:
         """A prompt is done: it may have given the only token, else its KV moves on."""
+        if job.status != UNFINISHED:
+            if not job.is_leaving or job.is_withdrawn or not self.handoff.is_needed(job):
+                self.prefill.replicas[job.prefill_replica].release(job)
+                if job.reserved_ps >= 0:
+                    self.decode.replicas[job.decode_replica].let_go(job)
+            return
         if self.plan.first_token_by_prefill:
             job.first_token_ps = job.computed_ps
             if job.request.output_tokens == 1:
@@ -193,6 +213,10 @@ class Serving:
     def _finished(self, job: Job) -> None:
         job.status = FINISHED
         job.finished_ps = self.clock.now
+        self._left(job)
+
+    def _left(self, job: Job) -> None:
+        """A request is done, or its user has left."""
         del self.live[job.request.id]
         if job.is_colocated:
             self.dispatch.colocated -= 1
@@ -203,6 +227,8 @@ class Serving:
     def _record(self, job: Job) -> None:
         self.done += 1
         self.log.request(job.row(self.clock.now), job.request.blocks)
+        if self.when_done is not None:
+            self.when_done(job)
 
     def close(self) -> None:
         """Record what has not come to its end."""

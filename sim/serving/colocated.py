@@ -90,6 +90,12 @@ class ColocatedPool:
         self.loads.choose(number, job.estimate_tokens)
         self.replicas[number].submit(Running(job, self.key(request), self.full_blocks(job.blocks, request)))
 
+    def leave(self, job: Job) -> None:
+        """The user of a request has left."""
+        number = job.prefill_replica - self.first_prefill
+        self.loads.done(number, job.estimate_tokens)
+        self.replicas[number].leave(job)
+
     def full_blocks(self, blocks: Sequence[int], request: Request) -> Sequence[int]:
         """The blocks of a prompt that later prompts may share."""
         return blocks[: request.input_tokens // self.block_tokens] if self.keeps_blocks else NO_BLOCKS

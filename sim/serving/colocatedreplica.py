@@ -16,7 +16,7 @@ Ignores: memory that chunks take one by one: a prompt takes its own at once.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Generator
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from sim.clock import Clock, Errand, Moment
 from sim.kvpool.cache import Cache
 from sim.serving.background import Background
 from sim.serving.batching import Allowance, Load
+from sim.serving.job import UNFINISHED, Job
 from sim.serving.pages import PagedMemory
 from sim.serving.plan import Seat
 from sim.serving.segment import Segment, gap_row
@@ -71,6 +72,7 @@ class ColocatedReplica:
         self._busy_from_ps = NOT_YET
         self._gave_way = False
         self._is_changed = False
+        self._has_gone = False
         self._alarm: Moment | None = None
         self._idle: Moment | None = None
         Errand(self.serve())
@@ -91,10 +93,21 @@ class ColocatedReplica:
         idle, self._idle = self._idle, None
         if idle is not None:
             self.clock.ring(idle, self._rank)
-        elif self._alarm is not None and len(self._running) < self.pool.limits.max_sequences:
-            segment = self._segment
-            if segment is not None and segment.cut(self.clock.now):
-                self._alarm = self.clock.move(self._alarm, segment.ends_ps, self._rank)
+        elif len(self._running) < self.pool.limits.max_sequences:
+            self._cut_short()
+
+    def leave(self, job: Job) -> None:
+        """Let go of a request whose user has left: at once if it waits, else at the end of the step."""
+        staying = [sequence for sequence in self.waiting if sequence.job is not job]
+        self._has_gone |= len(staying) == len(self.waiting)
+        self.waiting = staying
+        self._cut_short()
+
+    def _cut_short(self) -> None:
+        """End steps under way at the next boundary."""
+        segment = self._segment
+        if self._alarm is not None and segment is not None and segment.cut(self.clock.now):
+            self._alarm = self.clock.move(self._alarm, segment.ends_ps, self._rank)
 
     def busy_by(self, now_ps: int) -> int:
         """Time with work up to now, the part of a step under way included."""
@@ -102,7 +115,6 @@ class ColocatedReplica:
 
     def serve(self) -> Generator[Event, None, None]:
         """Take step after step, for as long as the simulation runs."""
-        clock = self.clock
         while True:
             self._gave_way = False
             chunks, mixes = self._fill()
@@ -113,7 +125,7 @@ class ColocatedReplica:
                     continue  # nobody is left: now there is room for the first of those that wait
                 if self.nics is not None:
                     self.nics.rest()
-                self._idle = Moment(clock)
+                self._idle = Moment(self.clock)
                 yield self._idle
                 continue
             self._busy_from_ps = clock.now
@@ -134,8 +146,7 @@ class ColocatedReplica:
             self.nics.end(self._crossing_bytes(chunks))
         if self._segment is not None:
             self._end_steps(self._segment)
-        if chunks:
-            self._end_prompts(chunks)
+        self._end_prompts(chunks)
 
     # What a step computes.
 
@@ -188,18 +199,10 @@ class ColocatedReplica:
             del waiting[0]
             sequence.pages, sequence.left = pages, new
             self._under_way.append(sequence)
-            self._note_start(sequence, new)
+            sequence.note_start(new, self.clock.now)
             chunks.append((sequence, tokens))
             left -= tokens
             places -= 1
-
-    def _note_start(self, sequence: Sequence, new: int) -> None:
-        job, now = sequence.job, self.clock.now
-        if job.prefill_ps == NOT_YET:
-            job.prefill_ps = now
-            job.cached_tokens = job.hbm_tokens = sequence.total - new
-        elif job.computed_ps == NOT_YET:
-            job.bring_back(now)
 
     # Steps with prompts.
 
@@ -229,6 +232,8 @@ class ColocatedReplica:
             if not sequence.left:
                 self._under_way.remove(sequence)
                 self._computed(sequence)
+        if self._has_gone:
+            self._drop_gone()
 
     def _computed(self, sequence: Sequence) -> None:
         """A prompt, or what was lost of a sequence, is computed: its next token is there."""
@@ -311,6 +316,8 @@ class ColocatedReplica:
 
     def _finish(self, sequence: Sequence) -> None:
         self._give_back(sequence)
+        if sequence.job.status != UNFINISHED:
+            return  # its user left meanwhile
         self.requests += 1
         self.pool.loads.done(self.number, sequence.job.estimate_tokens)
         self.pool.finished(sequence.job)
@@ -330,11 +337,7 @@ class ColocatedReplica:
         has_room, page_tokens = self.pages.has_room, self.pool.page_tokens
         if self.pool.batching.reserves_whole or has_room(len(self._running) * (most // page_tokens + 1)):
             return most
-        low, high = 0, most
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if has_room(self._missing(middle)) else (low, middle - 1)
-        return low
+        return bisect_left(range(1, most + 1), True, key=lambda steps: not has_room(self._missing(steps)))
 
     def _take_pages(self, steps: int) -> None:
         """Take the pages that will be filled after so many more steps."""
@@ -354,33 +357,38 @@ class ColocatedReplica:
 
     def _put_aside(self, sequence: Sequence) -> None:
         """Take everything from a sequence and let it wait in its place."""
-        job, now = sequence.job, self.clock.now
+        self._take_out(sequence)
+        self.preemptions += 1
+        sequence.job.put_aside(self.clock.now)
+        insort(self.waiting, sequence)
+
+    def _take_out(self, sequence: Sequence) -> None:
+        """Take a sequence out of those that are computed or decode, and everything that it holds."""
         if sequence in self._under_way:
             self._under_way.remove(sequence)
         else:
             self._running = [entry for entry in self._running if entry[2] is not sequence]
             heapify(self._running)
             self._context -= sequence.context(self._step)
-            self._measured -= job.measured
+            self._measured -= sequence.job.measured
             self._is_changed = True
             if sequence in self._joining:
                 self._joining.remove(sequence)
             elif self._step > sequence.joined_at:
                 sequence.tokens += self._step - sequence.joined_at
                 sequence.last_token_ps = self._token_ps
-        self.preemptions += 1
-        job.put_aside(now)
         self._give_back(sequence)
-        insort(self.waiting, sequence)
+
+    def _drop_gone(self) -> None:
+        """Let go of sequences whose users have left."""
+        self._has_gone = False
+        for sequence in [*self._under_way, *(entry[2] for entry in sorted(self._running))]:
+            if sequence.job.status != UNFINISHED:
+                self._take_out(sequence)
 
     def _give_back(self, sequence: Sequence) -> None:
-        lease = sequence.lease
-        assert lease is not None
-        if lease.length < len(lease.blocks):
-            self.memory.abandon(lease)
-        else:
-            self.memory.release(lease)
-        self.pages.give(sequence.pages)
+        assert sequence.lease is not None
+        self.pages.release(sequence.lease, sequence.pages)
         sequence.lease, sequence.pages = None, 0
 
     def _crossing_bytes(self, chunks: Chunks) -> float:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from math import sqrt
 
 from simpy import Event
@@ -24,7 +24,7 @@ from simpy import Event
 from sim.clock import TIMER, Clock, Errand, Moment
 from sim.serving.background import Background
 from sim.serving.decodeestimates import DecodeEstimates
-from sim.serving.job import Job
+from sim.serving.job import UNFINISHED, Job
 from sim.serving.loads import loads_of
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
 from sim.serving.routing import chooser_of, spots_of, view_of
@@ -95,6 +95,14 @@ class DecodePool:
         if self.estimates is not None:
             self.estimates.assign(number, request, job.kv_pages, self.clock.now)
 
+    def forget(self, job: Job) -> DecodeReplica:
+        """A request will not be decoded any further: what a router knows of it goes. Its replica."""
+        request, number = job.request, job.decode_replica
+        self.loads.done(number, request.input_tokens + request.output_tokens)
+        if self.estimates is not None:
+            self.estimates.done(number, request, job.kv_pages, self.clock.now)
+        return self.replicas[number]
+
 
 class DecodeReplica:
     """One copy of the model that generates tokens; `number` is its place in the pool.
@@ -111,6 +119,7 @@ class DecodeReplica:
         "_began_ps",
         "_context",
         "_first_ps",
+        "_gone",
         "_growth_ps",
         "_idle",
         "_joined",
@@ -159,6 +168,7 @@ class DecodeReplica:
         self._first_ps = 0
         self._growth_ps = 0
         self._joined = 0
+        self._gone = 0
         self._alarm: Moment | None = None
         self._idle: Moment | None = None
         Errand(self.serve())
@@ -200,6 +210,30 @@ class DecodeReplica:
             self.clock.ring(idle, self._rank)
         elif self._alarm is not None and len(self._running) < self.pool.plan.max_sequences:
             self._cut_short(self._alarm)
+
+    def withdraw(self, job: Job) -> bool:
+        """Take a request out of those that wait for memory; whether it was among them."""
+        waiting = [entry for entry in self._reserving if entry[0] is job]
+        if waiting:
+            self._reserving.remove(waiting[0])
+            self._grant()
+        return bool(waiting)
+
+    def leave(self, job: Job) -> None:
+        """Let go of a sequence whose KV is here: at once, or at the next step boundary if it is running."""
+        if job in self._waiting:
+            self._waiting.remove(job)
+            self.let_go(job)
+            return
+        self._gone += 1
+        if self._alarm is not None:
+            self._cut_short(self._alarm)
+
+    def let_go(self, job: Job) -> None:
+        """Free the memory of a sequence."""
+        self.free_pages += job.kv_pages
+        if self._reserving:
+            self._grant()
 
     def busy_by(self, now_ps: int) -> int:
         """Time with work up to now, the part of a segment under way included."""
@@ -293,8 +327,24 @@ class DecodeReplica:
         self.tokens += batch * steps
         self._context += batch * steps
         self._step = step = self._step + steps
+        if self._gone:
+            self._drop_gone()
         while running and running[0][0] == step:
             self._finish(heappop(running)[2])
+
+    def _drop_gone(self) -> None:
+        """Let go of sequences whose users have left; each has as much context as it has got tokens."""
+        running = self._running
+        leaving = [entry for entry in running if entry[2].status != UNFINISHED]
+        running[:] = [entry for entry in running if entry[2].status == UNFINISHED]
+        heapify(running)
+        self._gone = 0
+        for end, _, job in sorted(leaving, key=lambda entry: entry[1]):
+            request = job.request
+            self._context -= request.input_tokens + request.output_tokens - (end - self._step)
+            if job.measured:
+                self._measured -= 1
+            self.let_go(job)
 
     def _finish(self, job: Job) -> None:
         request = job.request

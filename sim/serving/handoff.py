@@ -24,7 +24,7 @@ from sim.network.parts import Part, dealt
 from sim.network.reshard import shares
 from sim.network.waiting import Delivery
 from sim.serving.decode import DecodePool
-from sim.serving.job import Job
+from sim.serving.job import UNFINISHED, Job
 from sim.serving.plan import Seat, ServingPlan
 from sim.serving.prefill import PrefillPool
 from sim.serving.stream import capped, production
@@ -100,7 +100,10 @@ class Handoff:
         job.transfer_link, job.transfer_waited_ps, _ = yield sent
         job.kv_arrived_ps = clock.now
         source.release(job)
-        target.join(job)
+        if job.status == UNFINISHED:
+            target.join(job)
+        else:  # its user has left meanwhile
+            target.let_go(job)
 
     def _latency_ps(self, parts: list[Part], source: Seat, target: Seat) -> int:
         """The longest latency of the parts, which may not have found their ways yet."""

@@ -15,7 +15,9 @@ from sim.workload.request import Request
 if TYPE_CHECKING:
     from sim.serving.kvfetch import Wanted
 
-FINISHED, UNFINISHED, REJECTED = (STATUSES.index(name) for name in ("finished", "unfinished", "rejected"))
+FINISHED, UNFINISHED, REJECTED, TIMED_OUT, CANCELLED = (
+    STATUSES.index(name) for name in ("finished", "unfinished", "rejected", "timed_out", "cancelled")
+)
 _AFTER_PREEMPTED = (0,) * (len(PHASES) - list(PHASES).index("preempted") - 1)
 
 
@@ -30,7 +32,8 @@ class Job:
     fetched from, `keeps_copy` whether its node keeps them too, `known_blocks` of the
     prompt had been seen before. `exposed_ps` is what its batch waited for cached KV, `fetch_hidden_ps` what
     came meanwhile. `users` of its blocks are not done yet: the handoff, and whoever saves them; `capped`
-    links hold back what leaves before the prompt is computed, once it `is_leaving`.
+    links hold back what leaves before the prompt is computed, once it `is_leaving`. `is_withdrawn` says that
+    its user left while it waited for decode memory, so that its KV will not move.
     While a replica looks at it, `match` is what prefill replicas hold of its prompt, `wanted` what to fetch;
     it `is_recomputed` where fetching what was found would take longer.
     `is_colocated`: one replica computes it and decodes. Since `aside_ps` it is put aside for want of memory;
@@ -58,6 +61,7 @@ class Job:
     streamed_ps: int = NOT_YET
     users: int = 1
     is_leaving: bool = False
+    is_withdrawn: bool = False
     wanted: Wanted | None = None
     match: Match | None = None
     is_recomputed: bool = False

@@ -59,5 +59,13 @@ class PagedMemory:
         self.pages += pages
         return lease
 
+    def release(self, lease: Lease, pages: int) -> None:
+        """Let go of the blocks of a prompt, computed or not, and of the pages beside them."""
+        if lease.length < len(lease.blocks):
+            self.cache.abandon(lease)
+        else:
+            self.cache.release(lease)
+        self.give(pages)
+
     def _more(self, pages: int) -> int:
         return self.blocks_for(self.pages + pages) - self.blocks_for(self.pages)

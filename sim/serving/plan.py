@@ -193,6 +193,7 @@ class ServingPlan:
     back a limited number of tokens stop to grow at it: `kv_limits` has each limit with its part of those
     bytes; `kv_state_bytes` come with every sequence, however long it is. `page_tokens` is the unit in which
     decode memory is taken, `block_tokens` that of hashed blocks and of prefill memory.
+    Users give a request up after `timeout_ps`; some take theirs back if it `cancels`.
     `first_token_by_prefill` says who emits the first token. A pool that a scenario has not got has no seats,
     or is None if it is the `colocated` one. `handoff_start_ps` is what a handoff takes besides its bytes;
     where it `reserves_first`, a prompt waits for decode memory before it is computed. Times in picoseconds
@@ -216,6 +217,8 @@ class ServingPlan:
     colocated: PoolPlan | None = None
     handoff_start_ps: int = 0
     reserves_first: bool = False
+    timeout_ps: int | None = None
+    cancels: bool = False
 
     def kv_bytes(self, tokens: int) -> int:
         """What one copy of a sequence's KV takes."""

@@ -94,6 +94,14 @@ class PrefillPool:
         """The blocks of a prompt that are kept once it is computed."""
         return request.blocks
 
+    def withdraw(self, job: Job) -> None:
+        """Take a request out of the queue of its replica."""
+        number = job.prefill_replica
+        self.loads.done(number, job.estimate_tokens)
+        if self.estimates is not None:
+            self.estimates.dropped(number, job.estimate_ps, self.clock.now)
+        self.replicas[number].withdraw(job)
+
     def tokens_saved(self, job: Job, blocks: int) -> int:
         """Tokens that need no computing thanks to cached blocks; one must run to give the next token."""
         return min(blocks * self.block_tokens, job.request.input_tokens - 1)
@@ -143,6 +151,12 @@ class PrefillReplica:
         """Put a prompt at the end of the queue."""
         self.queue.append(job)
         self._wake()
+
+    def withdraw(self, job: Job) -> None:
+        """Take a prompt out of the queue; those behind it may fit."""
+        self.queue.remove(job)
+        if self.queue:
+            self._wake()
 
     def release(self, job: Job) -> None:
         """Let go of the KV of a prompt, unless somebody else still needs it: it is somewhere else now."""

@@ -126,6 +126,12 @@ class PrefillEstimates:
             self._free_at_ps[replica] = free_at_ps
             self._stale.tell(now_ps, (replica, free_at_ps, False))
 
+    def dropped(self, replica: int, service_ps: int, now_ps: int) -> None:
+        """A prompt that was estimated to take so long has left the queue of a replica."""
+        self._queued_ps[replica] -= service_ps
+        self._free_at_ps[replica] -= service_ps
+        self._stale.tell(now_ps, (replica, self._free_at_ps[replica], False))
+
     def clear(self) -> None:
         """All replicas are free: what was assumed is over."""
         self._stale.forget()

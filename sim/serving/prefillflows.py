@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from sim.kvpool.pool import DRAM, NVME, Place
 from sim.network.flow import Transfer
 from sim.serving.handoff import Handoff
-from sim.serving.job import Job
+from sim.serving.job import UNFINISHED, Job
 from sim.serving.kvfetch import Fetch, Found, Wanted
 from sim.serving.kvmoves import KvMoves
 from sim.serving.kvsave import Save
@@ -119,6 +119,8 @@ class PrefillFlows:
         if from_ps >= done_ps:
             return
         for job in batch:
+            if job.status != UNFINISHED:
+                continue  # its user has left
             job.is_leaving = True
             if self.handoff.is_needed(job):
                 self.handoff.begin(job, from_ps, done_ps)

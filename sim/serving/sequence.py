@@ -40,5 +40,14 @@ class Sequence:
         """Tokens that a decode step looks back at."""
         return self.total + step - self.joined_at
 
+    def note_start(self, new: int, now_ps: int) -> None:
+        """It is let in, with so many tokens to compute."""
+        job = self.job
+        if job.prefill_ps == NOT_YET:
+            job.prefill_ps = now_ps
+            job.cached_tokens = job.hbm_tokens = self.total - new
+        elif job.computed_ps == NOT_YET:
+            job.bring_back(now_ps)
+
     def __lt__(self, other: Sequence) -> bool:
         return self.key < other.key

@@ -2,7 +2,9 @@
 
 Poisson: independent exponential gaps. Gamma: independent gaps with a stated coefficient of variation.
 Diurnal: Poisson at the rate r(t) = rate * (1 + a sin(2 pi t / period)), a = peak_to_mean - 1, made by
-time-rescaling: unit-rate arrivals mapped through the inverse of the integral of r.
+time-rescaling: unit-rate arrivals mapped through the inverse of the integral of r. Ramp and bursts in the
+same way: a rate that rises linearly over `period` and then stays, and one that is `burst_rate` for the first
+`burst` of each `period` and `rate` for the rest of it.
 Ignores: that users wait for answers (open loop), and days of the week.
 """
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from sim.config.scenario import Arrivals
 
 Instants = npt.NDArray[np.int64]
+Knots = npt.NDArray[np.float64]
 
 CHUNK = 8192
 LONGEST_PS = 2**62
@@ -31,6 +34,10 @@ def arrival_chunks(form: Arrivals, random: np.random.Generator) -> Iterator[Inst
     """Yield sorted instants in ps without end; the chunks do not depend on who reads them."""
     if form.kind == "diurnal":
         return _diurnal(form, random)
+    if form.kind == "bursts":
+        return _bursts(form, random)
+    if form.kind == "ramp":
+        return _ramp(form, random)
     return renewal_chunks(form.rate, form.cv if form.kind == "gamma" else None, random)
 
 
@@ -55,6 +62,42 @@ def _diurnal(form: Arrivals, random: np.random.Generator) -> Iterator[Instants]:
     per_cycle = form.rate * period_ps / PS_PER_S
     phase = np.linspace(0.0, 1.0, CYCLE_KNOTS + 1)
     expected = phase + swing / (2 * np.pi) * (1 - np.cos(2 * np.pi * phase))
+    return _cycles(per_cycle, period_ps, (phase, expected), random)
+
+
+def _bursts(form: Arrivals, random: np.random.Generator) -> Iterator[Instants]:
+    assert form.period
+    assert form.burst
+    assert form.burst_rate
+    share = min(form.burst / form.period, 1.0)
+    in_burst, between = form.burst_rate * share, form.rate * (1 - share)
+    knots = np.array([0.0, share, 1.0]), np.array([0.0, in_burst / (in_burst + between), 1.0])
+    return _cycles((in_burst + between) * form.period / PS_PER_S, form.period, knots, random)
+
+
+def _ramp(form: Arrivals, random: np.random.Generator) -> Iterator[Instants]:
+    assert form.period
+    assert form.first_rate
+    rise_s = form.period / PS_PER_S
+    first, slope = form.first_rate, (form.rate - form.first_rate) / rise_s
+    in_rise = (form.first_rate + form.rate) / 2 * rise_s
+    done = 0.0
+    while True:
+        counts = done + np.cumsum(random.exponential(1.0, CHUNK))
+        done = float(counts[-1])
+        rising = np.minimum(counts, in_rise)
+        # The root of first t + slope t^2 / 2 = count, in the form that also holds where slope is 0.
+        at_s = 2 * rising / (first + np.sqrt(np.maximum(first**2 + 2 * slope * rising, 0.0)))
+        at_s += (counts - rising) / form.rate
+        _within_clock(float(at_s[-1]) * PS_PER_S)
+        yield np.rint(at_s * PS_PER_S).astype(np.int64)
+
+
+def _cycles(
+    per_cycle: float, period_ps: int, knots: tuple[Knots, Knots], random: np.random.Generator
+) -> Iterator[Instants]:
+    """Arrivals of equal cycles; knots are points of a cycle and the share of its arrivals up to each."""
+    phase, expected = knots
     cycles, into = 0, 0.0
     while True:
         done = into + np.cumsum(random.exponential(1.0 / per_cycle, CHUNK))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from sim.base.errors import suggest
+from sim.base.errors import did_you_mean, suggest
 from sim.workload.library import find_trace
 from sim.workload.readers import guess_format, reader
+from sim.workload.sessiontrace import RecordedSessions, guess_session_format, session_format
 from sim.workload.source import TraceFile
 from sim.workload.trace import TraceWorkload
 from sim.workload.tracerows import ReadRules, TraceRows
@@ -16,17 +17,27 @@ if TYPE_CHECKING:
     from sim.base.streams import Streams
     from sim.config.scenario import Workload as WorkloadForm
     from sim.workload.request import Workload
+    from sim.workload.session import SessionWorkload
 
 Problem = tuple[str, str, str]
 """A path below the workload form (`arrivals.cv`), what is wrong there, and the remedy."""
 
-ARRIVAL_FIELDS = {"poisson": (), "gamma": ("cv",), "diurnal": ("period", "peak_to_mean")}
+ARRIVAL_FIELDS = {
+    "poisson": (),
+    "gamma": ("cv",),
+    "diurnal": ("period", "peak_to_mean"),
+    "ramp": ("period", "first_rate"),
+    "bursts": ("period", "burst_rate", "burst"),
+}
 LENGTH_FIELDS = {"fixed": ("tokens",), "lognormal": ("median_tokens", "sigma"), "empirical": ("file",)}
 LENGTH_OPTIONS = {"fixed": (), "lognormal": ("max_tokens",), "empirical": ()}
 EXAMPLES = {
     "cv": "cv: 3",
     "period": "period: 24 h",
     "peak_to_mean": "peak_to_mean: 1.5",
+    "first_rate": "first_rate: 1 req/s",
+    "burst_rate": "burst_rate: 100 req/s",
+    "burst": "burst: 10 s",
     "tokens": "tokens: 1024",
     "median_tokens": "median_tokens: 1000",
     "sigma": "sigma: 1",
@@ -37,9 +48,55 @@ EXAMPLES = {
 
 
 def build_workload(form: WorkloadForm, streams: Streams, until_ps: int | None = None) -> Workload:
-    """Make the workload of a form that `validate_workload` accepts, with arrivals before `until_ps`."""
+    """Make the workload of a form that `validate_workload` accepts, with arrivals before `until_ps`.
+
+    Where users wait for answers it is `build_sessions` that makes one.
+    """
+    plain = _plain_workload(form, streams, until_ps)
+    if form.cancel is None and not form.priorities:
+        return plain
+    from sim.workload.leaving import Marked  # noqa: PLC0415  needs numpy
+
+    return Marked(plain, form, streams)
+
+
+def build_sessions(form: WorkloadForm, streams: Streams) -> SessionWorkload | None:
+    """Make the closed loop of a form; None where requests come by themselves."""
+    from sim.workload import sessions  # noqa: PLC0415  needs numpy
+    from sim.workload.leaving import MarkedSessions  # noqa: PLC0415  needs numpy
+
+    made: SessionWorkload
+    if form.concurrency is not None and form.input is not None and form.output is not None:
+        pauses = form.think or 0, form.ramp_up or 0
+        made = sessions.ConcurrentWorkload(
+            form.concurrency, form.input, form.output, streams, *pauses, form.limit, form.block_tokens
+        )
+    elif form.sessions is None:
+        return None
+    elif form.sessions.trace is not None:
+        made = open_sessions(form, streams)
+    else:
+        made = sessions.GeneratedSessions(form.sessions, streams, form.limit, form.block_tokens)
+    return MarkedSessions(made, form, streams) if form.cancel is not None or form.priorities else made
+
+
+def open_sessions(form: WorkloadForm, streams: Streams) -> RecordedSessions:
+    """Open the recorded sessions of a form."""
+    assert form.sessions is not None
+    source = TraceFile(find_trace(form.sessions.trace or ""))
+    kind = guess_session_format(source) if form.sessions.format == "auto" else form.sessions.format
+    return RecordedSessions(source, kind, form.sessions, streams, form.block_tokens, form.limit)
+
+
+def _plain_workload(form: WorkloadForm, streams: Streams, until_ps: int | None) -> Workload:
     if form.trace is not None:
         return open_trace(form, streams, until_ps)
+    if form.servegen is not None:
+        from sim.workload.servegen import ServeGenWorkload  # noqa: PLC0415  needs numpy
+
+        return ServeGenWorkload(
+            find_trace(form.servegen), streams, form.rate_scale, form.limit, until_ps, form.block_tokens
+        )
     if form.generator is not None:
         from sim.workload.mooncake import ConversationWorkload  # noqa: PLC0415  needs numpy
 
@@ -79,13 +136,24 @@ def validate_workload(form: WorkloadForm) -> list[Problem]:
         near = suggest(form.format, reader.names())
         hint = f"did you mean '{near}'?" if near else f"choose from auto, {', '.join(reader.names())}"
         problems.append(("format", f"unknown trace format '{form.format}'", hint))
-    if form.arrivals is not None:
-        problems += _kind_problems("arrivals", form.arrivals, ARRIVAL_FIELDS, {})
-        for part in ("input", "output"):
-            lengths = getattr(form, part)
-            if lengths is not None:
-                problems += _kind_problems(part, lengths, LENGTH_FIELDS, LENGTH_OPTIONS)
+    problems += _generated_problems(form, "")
+    if form.sessions is not None:
+        problems += _generated_problems(form.sessions, "sessions.")
+        known = form.sessions.format == "auto" or form.sessions.format in session_format
+        if not known:
+            hint = did_you_mean(form.sessions.format, ["auto", *session_format.names()])
+            problems.append(("sessions.format", f"unknown session format '{form.sessions.format}'", hint))
     return problems
+
+
+def _generated_problems(form: Any, path: str) -> Iterator[Problem]:
+    """Find fields of arrivals and lengths that do not belong to their kind."""
+    if form.arrivals is not None:
+        yield from _kind_problems(f"{path}arrivals", form.arrivals, ARRIVAL_FIELDS, {})
+    for part in ("input", "output"):
+        lengths = getattr(form, part)
+        if lengths is not None:
+            yield from _kind_problems(f"{path}{part}", lengths, LENGTH_FIELDS, LENGTH_OPTIONS)
 
 
 def _source_problems(form: WorkloadForm) -> Iterator[Problem]:
@@ -93,12 +161,14 @@ def _source_problems(form: WorkloadForm) -> Iterator[Problem]:
     from sim.config.scenario import FIELDS_OF  # noqa: PLC0415  the list of readers needs no forms
 
     chosen = next(source for source in FIELDS_OF if getattr(form, source) is not None)
+    homes = {field: source for source in reversed(list(FIELDS_OF)) for field in FIELDS_OF[source]}
     for source, fields in FIELDS_OF.items():
         for field in fields:
-            if source != chosen and field in form.model_fields_set and getattr(form, field) is not None:
+            is_foreign = field not in FIELDS_OF[chosen] and homes[field] == source
+            if is_foreign and field in form.model_fields_set and getattr(form, field) is not None:
                 yield field, f"belongs to {source}, and the workload is made by {chosen}", f"remove {field}"
-    if chosen == "arrivals":
-        for field in FIELDS_OF[chosen]:
+    if chosen in ("arrivals", "concurrency"):
+        for field in FIELDS_OF["arrivals"]:
             if getattr(form, field) is None:
                 yield field, f"missing: generated requests need {field} lengths", f"write {EXAMPLES[field]}"
 

@@ -45,7 +45,7 @@ def mooncake(source: TraceFile) -> Iterator[Row | BadRow]:
         if not text or text.isspace():
             continue
         try:
-            fields = _json_object(text)
+            fields = json_object(text)
             yield Row(
                 line,
                 instant_ps(required(fields, "timestamp"), "timestamp", PS_PER_MS),
@@ -146,7 +146,8 @@ def guess_format(source: TraceFile) -> str:
     )
 
 
-def _json_object(text: str) -> dict[str, Any]:
+def json_object(text: str) -> dict[str, Any]:
+    """Read a line as a JSON object, its numbers exactly."""
     try:
         fields = json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant)
     except json.JSONDecodeError as failure:

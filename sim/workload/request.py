@@ -33,6 +33,19 @@ class Request(NamedTuple):
     cancelled_after_ps: int = NEVER
 
 
+class Nobody:
+    """A workload without requests: all of them come from users who wait for answers."""
+
+    block_tokens = 0
+
+    def __iter__(self) -> Iterator[Request]:
+        return iter(())
+
+    def describe(self) -> str:
+        """Say in one line what the workload is."""
+        return "no requests of their own"
+
+
 class Workload(Protocol):
     """Requests in order of arrival; ids count from 0; iterating again gives the same requests."""
 

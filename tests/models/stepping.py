@@ -42,6 +42,7 @@ class Story:
         self.prefill_replica = self.decode_replica = None
         self.prefill = self.computed = self.reserved = self.received = self.decoding = self.finished = None
         self.tokens = []
+        self.left = None
 
     @property
     def total_tokens(self):
@@ -161,9 +162,17 @@ class StepDecode:
             context = sum(story.request.input_tokens + len(story.tokens) for story in self.running)
             step_ps = table.base_ps[len(self.running)] + table.per_token_ps[len(self.running)] * context
             yield env.at(env.now + step_ps, self.rank)
+            for story in [story for story in self.running if story.left is not None]:
+                self.running.remove(story)
+                self.let_go(story)
             for story in self.running:
                 story.tokens.append(env.now)
             self.let_go_of_the_done()
+
+    def let_go(self, story):
+        """Its user has left."""
+        self.holding.remove(story)
+        self.grant()
 
     def let_go_of_the_done(self):
         done = [story for story in self.running if len(story.tokens) == story.request.output_tokens]
@@ -298,6 +307,41 @@ class StepModel:
             self.prefill_pool.give(number, story.estimate)
             replica.queue.append(story)
             replica.tell()
+            patience = self.patience(story)
+            if patience is not None:
+                self.env.process(self.may_leave(story, patience[0], patience[2]))
+
+    def patience(self, story):
+        """When the user leaves, and as what."""
+        ends = []
+        if story.request.cancelled_after_ps >= 0:
+            ends.append((story.request.cancelled_after_ps, 1, "cancelled"))
+        if self.plan.timeout_ps is not None:
+            ends.append((self.plan.timeout_ps, 0, "timed_out"))
+        return min(ends, default=None)
+
+    def may_leave(self, story, after_ps, status):
+        yield self.env.at(self.env.now + after_ps, ARRIVAL + story.request.id)
+        if story.status != "unfinished":
+            return
+        story.status, story.left = status, self.env.now
+        source = self.prefills[story.prefill_replica]
+        if story in source.queue:
+            source.queue.remove(story)
+            self.prefill_pool.take(source.number, story.estimate)
+            source.tell()
+        if story.decode_replica is not None:
+            target = self.decodes[story.decode_replica]
+            self.decode_pool.take(target.number, story.total_tokens)
+            waiting = [entry for entry in target.wanting if entry[0] is story]
+            if waiting:
+                target.wanting.remove(waiting[0])
+                target.grant()
+                source.let_go(story)
+            elif story in target.waiting:
+                target.waiting.remove(story)
+                target.let_go(story)
+        self.order.append(story.request.id)
 
     def can_never_fit(self, story):
         plan, request = self.plan, story.request
@@ -309,6 +353,9 @@ class StepModel:
         )
 
     def after_prefill(self, story):
+        if story.left is not None:
+            self.prefills[story.prefill_replica].let_go(story)
+            return
         if self.plan.first_token_by_prefill:
             story.tokens.append(self.env.now)
             if story.request.output_tokens == 1:
@@ -341,7 +388,10 @@ class StepModel:
         yield self.network.send(parts)
         story.received = self.env.now
         source.let_go(story)
-        target.join(story)
+        if story.left is None:
+            target.join(story)
+        else:
+            target.let_go(story)
 
     def finish(self, story):
         story.status = "finished"
