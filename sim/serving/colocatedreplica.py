@@ -128,7 +128,7 @@ class ColocatedReplica:
                 self._idle = Moment(self.clock)
                 yield self._idle
                 continue
-            self._busy_from_ps = clock.now
+            self._busy_from_ps = self.clock.now
             if chunks:
                 done = self._begin_prompts(chunks, mixes and bool(self._running))
             else:
