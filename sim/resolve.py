@@ -29,7 +29,7 @@ from sim.serving.lending import kv_plan, lent_blocks
 from sim.serving.order import order
 from sim.serving.ownrouter import own_router
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
-from sim.serving.pools import misfits, pool_plan, rule_of
+from sim.serving.pools import misfits, pool_plan, rule_of, token_ps
 from sim.serving.rejection import smallest_ps
 from sim.serving.routerplan import router_plan
 from sim.serving.routers import Policy, router
@@ -369,6 +369,7 @@ def _serving_plan(
         decode=plans.get("decode", absent["decode"]),
         colocated=plans.get("colocated"),
         handoff_start_ps=engine.handoff_start_ps,
+        handoff_token_ps=token_ps(placement, engine.staging_bytes_per_s),
         reserves_first=engine.handoff_order == "destination-first",
         router=router_plan(scenario, policies),
         reuse=scenario.kv_pool.policy != "none",

@@ -34,8 +34,10 @@ class Engine(Entry):
     `sequence_host_time_ps` is added to each step for each sequence; `overlaps_host` prepares a step on the
     host while the GPU still works on the last. What the host does between steps, which no measured time of a
     step holds: `prefill_gap_ps` before one with prompts, `step_gap_ps` before a decode step, `change_gap_ps`
-    before the first of a changed batch, `send_time_ps` after a prefill whose KV is sent; a handoff takes
-    `handoff_start_ps` besides its bytes. `restart_time_ps` is from the start of a process to its first step.
+    before the first of a changed batch, `send_time_ps` after a prefill whose KV is sent, and what it takes to
+    gather that at `send_bytes_per_s`; a handoff takes `handoff_start_ps` besides its bytes, and copies them
+    at both ends at `staging_bytes_per_s` (None: neither gathers nor copies). `restart_time_ps` is from the
+    start of a process to its first step.
     """
 
     first_token: str
@@ -70,6 +72,8 @@ class Engine(Entry):
     change_gap_ps: int
     send_time_ps: int
     handoff_start_ps: int
+    send_bytes_per_s: float | None
+    staging_bytes_per_s: float | None
     restart_time_ps: int
 
     @classmethod
@@ -94,8 +98,8 @@ class Engine(Entry):
             prefill_cached_token_ps=_time(fields, "prefill_cached_time"),
             fetch_start_ps=_time(fields, "fetch_start"),
             is_layerwise=fields.flag("layerwise"),
-            fetch_bytes_per_s=fields.quantity("fetch_rate", "rate") if fields.has("fetch_rate") else None,
-            save_bytes_per_s=fields.quantity("save_rate", "rate") if fields.has("save_rate") else None,
+            fetch_bytes_per_s=_rate(fields, "fetch_rate"),
+            save_bytes_per_s=_rate(fields, "save_rate"),
             **_scheduling(fields),
             **_gaps(fields),
         )
@@ -139,8 +143,15 @@ def _gaps(fields: Fields) -> dict[str, Any]:
         "change_gap_ps": _time(fields, "change_gap"),
         "send_time_ps": _time(fields, "send_time"),
         "handoff_start_ps": _time(fields, "handoff_start"),
+        "send_bytes_per_s": _rate(fields, "send_rate"),
+        "staging_bytes_per_s": _rate(fields, "staging_rate"),
         "restart_time_ps": fields.whole_quantity("restart_time", "time"),
     }
+
+
+def _rate(fields: Fields, key: str) -> float | None:
+    """A rate that only some engines have."""
+    return fields.quantity(key, "rate") if fields.has(key) else None
 
 
 def _time(fields: Fields, key: str) -> int:

@@ -55,7 +55,7 @@ class Handoff:
         receivers = [replica.seat.ranks for replica in decode.replicas]
         self.first_token_by_prefill = plan.first_token_by_prefill
         self.layers = plan.kv.layers
-        self.start_ps = plan.handoff_start_ps
+        self.start_ps, self.token_ps = plan.handoff_start_ps, plan.handoff_token_ps
         self.production = production(fabric) if plan.kv.streams else NOT_YET
         self._exchanges = {
             (one, other): [
@@ -89,7 +89,7 @@ class Handoff:
             latency_ps = parts[0][1].latency_ps
         else:
             latency_ps = self._latency_ps(parts, source.seat, target.seat)
-        latency_ps += self.start_ps
+        latency_ps += self.start_ps + round(self.token_ps * job.request.input_tokens)
         yield clock.at(max(clock.now, from_ps) + latency_ps, FLOW_START + job.request.id)
         parts = parts or self._parts(job, source.seat, target.seat)
         if clock.now < computed_ps:

@@ -56,14 +56,15 @@ class HostTimes:
     """What the host does between the steps of a replica, which no time of a step holds; picoseconds.
 
     `prefill_ps` comes before each step with prompts, `step_ps` before each decode step, `change_ps` before
-    the first one after the batch has got new members, and `send_ps` after each batch of prompts whose KV is
-    sent elsewhere.
+    the first one after the members of the batch have changed, and `send_ps` after each batch of prompts whose
+    KV is sent elsewhere, with `send_token_ps` for each of their tokens.
     """
 
     prefill_ps: int = 0
     step_ps: int = 0
     change_ps: int = 0
     send_ps: int = 0
+    send_token_ps: float = 0.0
 
 
 NO_HOST = HostTimes()
@@ -195,9 +196,9 @@ class ServingPlan:
     decode memory is taken, `block_tokens` that of hashed blocks and of prefill memory.
     Users give a request up after `timeout_ps`; some take theirs back if it `cancels`.
     `first_token_by_prefill` says who emits the first token. A pool that a scenario has not got has no seats,
-    or is None if it is the `colocated` one. `handoff_start_ps` is what a handoff takes besides its bytes;
-    where it `reserves_first`, a prompt waits for decode memory before it is computed. Times in picoseconds
-    of workload time.
+    or is None if it is the `colocated` one. `handoff_start_ps`, and `handoff_token_ps` for each token, are
+    what a handoff takes besides its bytes; where it `reserves_first`, a prompt waits for decode memory before
+    it is computed. Times in picoseconds of workload time.
     """
 
     prefill: PoolPlan
@@ -216,6 +217,7 @@ class ServingPlan:
     kv: KvPlan = KvPlan()
     colocated: PoolPlan | None = None
     handoff_start_ps: int = 0
+    handoff_token_ps: float = 0.0
     reserves_first: bool = False
     timeout_ps: int | None = None
     cancels: bool = False

@@ -8,6 +8,7 @@ from sim.catalog import Engine
 from sim.config.pool import Pool
 from sim.serving.batching import OF_ROLE, Limits, Load, Rule
 from sim.serving.plan import BatchingPlan, Collectives, HostTimes, PoolPlan, Seat
+from sim.tables.schema import PS_PER_S
 from sim.timing.memory import MemoryPlan
 from sim.timing.operators import crossing_bytes_per_token
 from sim.timing.placement import Placement
@@ -39,9 +40,17 @@ def pool_plan(
             engine.step_gap_ps,
             engine.change_gap_ps,
             engine.send_time_ps if pool.role == "prefill" else 0,
+            token_ps(placement, engine.send_bytes_per_s),
         ),
         batching=_batching(pool, engine, memory, limits) if pool.role == "colocated" else None,
     )
+
+
+def token_ps(placement: Placement, rate_bytes_per_s: float | None) -> float:
+    """What the KV of a token takes on each GPU at a rate; nothing where there is none."""
+    if rate_bytes_per_s is None:
+        return 0.0
+    return placement.shard.kv_bytes_per_token_per_gpu / rate_bytes_per_s * PS_PER_S
 
 
 def rule_of(pool: Pool, engine: Engine) -> str:

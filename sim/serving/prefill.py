@@ -203,9 +203,10 @@ class PrefillReplica:
             yield clock.at(done_ps, self._rank)
             self._end(batch, chunks)
             if host.send_ps:
+                tokens = sum(job.request.input_tokens for job in batch)
                 self._started_ps = clock.now
-                yield clock.at(clock.now + host.send_ps, self._rank)
-                self.busy_ps += host.send_ps
+                yield clock.at(clock.now + host.send_ps + round(host.send_token_ps * tokens), self._rank)
+                self.busy_ps += clock.now - self._started_ps
                 self._started_ps = NOT_YET
 
     def _end(self, batch: list[Job], chunks: list[tuple[int, int]]) -> None:

@@ -112,3 +112,16 @@ def test_decode_memory_is_reserved_before_the_prompt_is_computed():
     assert (late[1]["phase_route_ps"], early[1]["phase_route_ps"]) == (0, early[0]["finished_ps"])
     assert early[1]["phase_reserve_ps"] == 0
     assert late[1]["phase_reserve_ps"] > 0
+
+
+def test_sending_keeps_the_host_and_staging_the_transfer():
+    """Prompts of 8, one a batch: 18, then 5 + 8 x 1.5 to send; a transfer takes 3 + 8 x 0.5 and its 8."""
+    host = HostTimes(send_ps=5, send_token_ps=1.5)
+    apart = {
+        "prefill": replace(pool("prefill", [seat(1)], TIMING, 1000, max_batch_tokens=1), host=host),
+        "decode": pool("decode", [seat(2)], TIMING, 1000),
+    }
+    found, played = served(None, (0, 8, 3), (0, 8, 1), handoff_start_ps=3, handoff_token_ps=0.5, **apart)
+    assert [row["first_token_ps"] for row in found] == [18, 18 + 17 + 18]
+    assert found[0]["phase_transfer_ps"] == 3 + 4 + 8
+    assert played.serving.prefill.replicas[0].busy_ps == 2 * (18 + 17)
