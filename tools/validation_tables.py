@@ -1,4 +1,4 @@
-"""Tables of docs/validation.md, from docs/data/mooncake-fast25.json.
+"""Tables of docs/validation.md, from the rows in docs/data.
 
     python tools/validation_tables.py
 
@@ -17,9 +17,10 @@ from typing import Any
 from sim.base.registry import Registry
 
 ROOT = Path(__file__).parents[1]
-DATA = ROOT / "docs" / "data" / "mooncake-fast25.json"
+DATA = tuple(ROOT / "docs" / "data" / f"{name}.json" for name in ("mooncake-fast25", "measured-h200"))
 PAGE = ROOT / "docs" / "validation.md"
 MARKED = re.compile(r"(<!-- table: (?P<name>\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
+QUANTILES = ("p50", "p90", "p99")
 TRACES = ("conversation", "synthetic")
 PRINTED_TOKENS = 3_000_000
 
@@ -58,6 +59,11 @@ def markdown(*lines: Sequence[str]) -> list[str]:
 def percent(fraction: float, digits: int = 0) -> str:
     """A fraction in percent."""
     return f"{100 * fraction:.{digits}f} %"
+
+
+def change(ratio: float) -> str:
+    """By how many percent a ratio is not one."""
+    return f"{100 * (ratio - 1):+.1f} %".replace("-", "−")
 
 
 def compared(name: str, ours: Mapping[str, float]) -> list[list[str]]:
@@ -281,20 +287,57 @@ def effective(rows: Rows) -> list[str]:
     return markdown(*lines)
 
 
+@table("measured_pool")
+def measured_pool(rows: Rows) -> list[str]:
+    """Hits, and times to the first token."""
+    lines = [["TTFT", "measured", "simulated", "difference"]]
+    for row in rows["measured_pool"]:
+        for name, took, ours in zip(QUANTILES, row["measured_ttft_s"], row["simulated_ttft_s"], strict=True):
+            times = [f"{1000 * took:.1f} ms", f"{1000 * ours:.1f} ms", change(ours / took)]
+            lines.append([f"{row['pool']} a pool, {name}", *times])
+    found = rows["measured_pool"][-1]
+    blocks = [f"{found[f'{kind}_blocks']:,}" for kind in ("measured", "simulated")]
+    return markdown(
+        *lines, ["blocks found", *blocks, change(found["simulated_blocks"] / found["measured_blocks"])]
+    )
+
+
+@table("measured_engine")
+def measured_engine(rows: Rows) -> list[str]:
+    """Simulated over measured."""
+    lines = [
+        [
+            "simulated over measured",
+            *(f"{name} {fraction}" for name in ("TTFT", "TPOT", "end to end") for fraction in QUANTILES),
+        ]
+    ]
+    for run in dict.fromkeys(row["run"] for row in rows["measured_engine"]):
+        own = [row for row in rows["measured_engine"] if row["run"] == run]
+        ratios = [
+            ours / took
+            for row in own
+            for took, ours in zip(row["measured_s"], row["simulated_s"], strict=True)
+        ]
+        lines.append([f"{run}, {own[0]['requests']} requests", *map(change, ratios)])
+    return markdown(*lines)
+
+
 def filled(text: str, rows: Rows) -> str:
     """A page with its tables written anew."""
     return MARKED.sub(lambda found: found[1] + "\n".join(table[found["name"]](rows)) + "\n", text)
 
 
-def rows_of(path: Path) -> Rows:
-    """The rows of each experiment, as tools/mooncake_fast25.py left them."""
-    experiments = json.loads(path.read_text())["experiments"]
+def stored_rows() -> Rows:
+    """The rows of each experiment, as the tools that play them left them."""
+    experiments: dict[str, Any] = {}
+    for path in DATA:
+        experiments |= json.loads(path.read_text())["experiments"]
     return {name: experiments[name]["rows"] for name in experiments}
 
 
 def main() -> None:
     """Write the tables."""
-    PAGE.write_text(filled(PAGE.read_text(), rows_of(DATA)))
+    PAGE.write_text(filled(PAGE.read_text(), stored_rows()))
 
 
 if __name__ == "__main__":

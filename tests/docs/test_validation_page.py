@@ -12,16 +12,18 @@ from sim.workload.library import find_trace
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
+import measured_h200  # noqa: E402 - the tools are no package
 import mooncake_fast25 as experiments  # noqa: E402 - the tools are no package
 import validation_tables as tables  # noqa: E402
 
+FOLDERS = ("tools/", "scenarios/", "tests/")
 NEAR = 1e-4
 """Rows keep five digits."""
 
 
 @pytest.fixture(scope="module")
 def stored():
-    return tables.rows_of(tables.DATA)
+    return tables.stored_rows()
 
 
 def played(name, paths, folder):
@@ -44,11 +46,13 @@ def test_tables_are_those_of_the_rows(stored):
 
 
 def test_every_experiment_is_stored_with_where_it_comes_from(stored):
-    assert set(stored) == set(experiments.experiment)
-    source = json.loads(tables.DATA.read_text())["source"]
-    assert all(len(trace["sha256"]) == 64 for trace in source["traces"].values())
-    assert (ROOT / source["made_by"]).exists()
-    assert (ROOT / source["scenario"]).exists()
+    assert set(stored) == {*experiments.experiment, "measured_pool", "measured_engine"}
+    sources = [json.loads(path.read_text())["source"] for path in tables.DATA]
+    assert all(len(trace["sha256"]) == 64 for trace in sources[0]["traces"].values())
+    for source in sources:
+        named = [value for value in source.values() if isinstance(value, str) and value.startswith(FOLDERS)]
+        assert len(named) == 2
+        assert all((ROOT / path).exists() for path in named)
 
 
 def test_a_table_with_another_number_is_seen(stored):
@@ -76,3 +80,10 @@ def test_rows_of_a_trace_are_current(stored, name, tmp_path):
     found = played(name, paths, tmp_path)
     assert len(found) == len(expected) > 1
     assert all(is_near(row, other) for row, other in zip(found, expected, strict=True))
+
+
+@pytest.mark.slow
+def test_rows_of_the_measured_runs_are_current(stored):
+    remedy = "run: python tools/measured_h200.py && python tools/validation_tables.py"
+    assert list(measured_h200.pool_rows()) == stored["measured_pool"], remedy
+    assert list(measured_h200.engine_rows()) == stored["measured_engine"], remedy
