@@ -15,13 +15,13 @@ from sim.kvpool.pool import TIERS
 from sim.serving.plan import HostTimes
 from sim.tables.schema import STATUSES
 
-FINISHED, REJECTED = (STATUSES.index(name) for name in ("finished", "rejected"))
+FINISHED, REJECTED, CANCELLED = (STATUSES.index(name) for name in ("finished", "rejected", "cancelled"))
 SEEDS = 12
 NETWORK = ("nic_tx", "nic_rx")
 
 
-def ready(seed, lost):
-    """A drawn run in which nothing has happened yet, and its requests."""
+def ready(seed, lost, leaving=0.0):
+    """A drawn run in which nothing has happened yet, and its requests, some of which are taken back."""
     dice = Random(seed)
     prefills, decodes = dice.randint(2, 3), dice.randint(1, 2)
     nodes, ranks = prefills + decodes, dice.choice((1, 1, 2))
@@ -36,12 +36,18 @@ def ready(seed, lost):
         handoff_start_ps=dice.choice((0, 0, 9)),
     )
     requests = drawn_requests(dice, 60, plan.block_tokens)
+    if leaving:
+        plan = replace(plan, cancels=True)
+        requests = [
+            one._replace(cancelled_after_ps=dice.randint(1, 900)) if dice.random() < leaving else one
+            for one in requests
+        ]
     return Stage(plan, requests, Hosts()), requests
 
 
-def played(seed, lost):
+def played(seed, lost, leaving=0.0):
     """A drawn run, with all memories looked at after every few events."""
-    stage, requests = ready(seed, lost)
+    stage, requests = ready(seed, lost, leaving)
     while stage.clock.advance(3):
         look_at_memories(stage)
     return stage, stage.rows(), requests
@@ -136,6 +142,25 @@ def test_they_do_where_nodes_are_lost_and_nothing_hangs(first_seed):
         except AssertionError as wrong:
             wrong.add_note(f"seed {seed}")
             raise
+
+
+def test_users_who_leave_leave_nothing_behind():
+    """While their prompt waits, its blocks are fetched, it is computed, or its KV is streamed or saved."""
+    left = Counter()
+    for seed in range(2 * SEEDS):
+        stage, found, requests = played(seed, lost=seed % 2, leaving=0.4)
+        stage.assert_nothing_is_left()
+        for replica in stage.serving.decode.replicas:
+            assert replica.free_pages == stage.serving.decode.capacity_pages
+        assert len(found) == len(requests)
+        for row in found.values():
+            assert min(row[name] for name in row if name.startswith("phase_")) >= 0
+            if row["status"] == CANCELLED:
+                left["fetched"] += row["dram_tokens"] + row["nvme_tokens"] > 0
+                left["computed"] += row["phase_prefill_ps"] > 0
+                left["streamed"] += row["transfer_hidden_ps"] > 0
+                left["queued"] += row["phase_queue_ps"] > 0 and row["phase_prefill_ps"] == 0
+    assert min(left[name] for name in ("fetched", "computed", "streamed", "queued")) >= 3, left
 
 
 def test_phases_of_a_run_that_is_stopped_add_up_to_now():
