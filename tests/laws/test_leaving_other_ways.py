@@ -1,4 +1,4 @@
-"""Users who leave colocated replicas, and prompts that wait for decode memory first: nothing is left behind."""
+"""Users who leave colocated replicas, or while they wait for decode memory: nothing is left behind."""
 
 from collections import Counter
 from dataclasses import replace
