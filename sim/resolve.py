@@ -353,8 +353,7 @@ def _serving_plan(
     engine: Engine,
     policies: tuple[Policy, Policy],
 ) -> ServingPlan:
-    run = scenario.run
-    shard = placement.shard
+    run, shard = scenario.run, placement.shard
     kv = kv_plan(scenario.kv_pool, cluster, shard, scenario.workload.block_tokens, engine)
     some = next(iter(plans.values()))
     absent = {
