@@ -345,6 +345,19 @@ def _placed(pool: PoolPlan, cluster: Cluster) -> PoolPlan:
     )
 
 
+def _apart(plans: Mapping[str, PoolPlan]) -> tuple[PoolPlan, PoolPlan]:
+    """The pools that only prefill and only decode, without seats where there is none."""
+    some = next(iter(plans.values()))
+    absent = {
+        role: replace(some, name=role, role=role, seats=(), units=(), domains=(), gpus=(), batching=None)
+        for role in ("prefill", "decode")
+    }
+    prefill = plans.get("prefill", absent["prefill"])
+    if "decode" not in plans:  # nothing is sent
+        prefill = replace(prefill, host=replace(prefill.host, send_ps=0))
+    return prefill, plans.get("decode", absent["decode"])
+
+
 def _serving_plan(
     scenario: Scenario,
     cluster: Cluster,
@@ -355,17 +368,10 @@ def _serving_plan(
 ) -> ServingPlan:
     run, shard = scenario.run, placement.shard
     kv = kv_plan(scenario.kv_pool, cluster, shard, scenario.workload.block_tokens, engine)
-    some = next(iter(plans.values()))
-    absent = {
-        role: replace(some, name=role, role=role, seats=(), units=(), domains=(), gpus=(), batching=None)
-        for role in ("prefill", "decode")
-    }
-    prefill = plans.get("prefill", absent["prefill"])
-    if "decode" not in plans:  # nothing is sent
-        prefill = replace(prefill, host=replace(prefill.host, send_ps=0))
+    prefill, decode = _apart(plans)
     return ServingPlan(
         prefill=prefill,
-        decode=plans.get("decode", absent["decode"]),
+        decode=decode,
         colocated=plans.get("colocated"),
         handoff_start_ps=engine.handoff_start_ps,
         handoff_token_ps=token_ps(placement, engine.staging_bytes_per_s),
