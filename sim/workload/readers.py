@@ -131,6 +131,9 @@ def guess_format(source: TraceFile) -> str:
     if not first and not any(source.lines()):
         raise source.error(None, "the file is empty", "give a file with a request on each line")
     if first.lstrip().startswith("{"):
+        if '"requests"' in first and '"input_length"' not in first:
+            hint = "play them with workload.sessions: {trace: FILE, users: 20}"
+            raise source.error(1, "these are sessions, whose turns wait for answers", hint)
         return "mooncake"
     names = {_column(name) for name in first.split(",")}
     if {"contexttokens", "generatedtokens"} <= names:

@@ -9,9 +9,10 @@ from sim.base.streams import Streams
 from sim.config.scenario import Workload
 from sim.workload.build import build_sessions
 from sim.workload.errors import TraceError
+from sim.workload.readers import guess_format
 from sim.workload.sessions import OWN, PARTIAL
 from sim.workload.sessiontrace import PARTIAL as RECORDED_PARTIAL
-from sim.workload.sessiontrace import guess_session_format
+from sim.workload.sessiontrace import guess_session_format, session_format
 from sim.workload.source import TraceFile
 
 S = 10**12
@@ -119,6 +120,20 @@ def test_lines_of_turns(tmp_path):
     assert [(starts_ps, len(turns)) for _, starts_ps, turns in found] == [(0, 2), (S // 2, 2)]
     assert [turn.think_ps for turn in found[0][2]] == [0, 2_586_500_000_000]
     assert found[0][2][1].blocks == (0, 2, 3)
+
+
+def test_sessions_are_no_plain_trace(tmp_path):
+    path = jsonl(tmp_path / "weka.jsonl", WEKA)
+    with pytest.raises(
+        TraceError, match=r":1: these are sessions.*\n  hint: play them with workload.sessions"
+    ):
+        guess_format(TraceFile(path))
+    assert guess_format(TraceFile(jsonl(tmp_path / "turns.jsonl", TURNS))) == "mooncake"
+
+
+@pytest.mark.parametrize("name", session_format)
+def test_every_format_says_what_it_reads(name):
+    assert session_format.summary(name).startswith("JSON lines of ")
 
 
 MISTAKES = {
