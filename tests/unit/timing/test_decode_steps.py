@@ -8,7 +8,7 @@ from scipy.interpolate import RegularGridInterpolator
 
 from sim.config.device import DecodeStep, RaggedStep
 from sim.timing import DecodeTable
-from sim.timing.decodesteps import DecodeSteps
+from sim.timing.decodesteps import DecodeSteps, longest_factor
 from sim.timing.fit import FitError, line
 
 BATCHES, CONTEXTS = (1, 4, 16), (100, 1000, 5000)
@@ -156,6 +156,14 @@ def test_unequal_contexts_raise_the_time_per_token_by_one_factor():
     assert table.per_token_ps[9] == pytest.approx(1.25 * plain.per_token_ps[9], rel=1e-4)
     assert steps.step_ps(4, 4000) == STEPS.step_ps(4, 4000)  # the table itself is of equal ones
     assert steps.uneven_ps(4, 4000) == pytest.approx(0.25 * plain.per_token_ps[4] * 4000, rel=1e-3)
+
+
+def test_small_batches_wait_for_their_longest_sequence():
+    """A token alone takes three times what it takes among many: of two, the longest is 1.5 times the mean."""
+    assert longest_factor(2, 3.0) == pytest.approx(((1 + 8 * 0.75**2) / (1 + 8 * 0.5**2)) ** 0.5)
+    assert longest_factor(2, 1.0) == longest_factor(64, 1.0) == 1.0  # streams are no limit
+    assert longest_factor(4, 3.0) > longest_factor(32, 3.0) > longest_factor(256, 3.0) > 1.0
+    assert longest_factor(256, 3.0) < 1.01
 
 
 def test_unequal_contexts_never_make_a_step_shorter():
