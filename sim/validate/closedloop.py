@@ -8,7 +8,7 @@ decodes, beside the prompts or only without them. Steps without prompts are take
 next sequence ends. The first token comes at the end of the step that computes the last of a prompt.
 Lengths are drawn evenly from `shortest` of the nominal length up to it.
 Units: picoseconds and tokens. Source: iteration-level scheduling of Yu et al., Orca (OSDI 2022).
-Ignores: preemption, prefix caches, and everything outside of the replica but a fixed time per request.
+Ignores: preemption, prefix caches, and everything outside of the replica.
 """
 
 from __future__ import annotations
@@ -42,12 +42,16 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """What serves: times, how steps are filled, room for KV, and a time for each request outside of it."""
+    """What serves: times, how steps are filled, and room for KV.
+
+    The host takes `prefill_gap_ps` before a step with prompts and `step_gap_ps` before one without.
+    """
 
     timing: Timing
     rule: Rule
     kv_tokens: int
-    request_ps: int = 0
+    prefill_gap_ps: int = 0
+    step_gap_ps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,9 @@ class ClosedLoop:
 
     def __init__(self, replica: Replica, load: Load) -> None:
         self.replica = replica
-        self.table: DecodeTable = replica.timing.decode_table(replica.rule.max_sequences)
+        self.table: DecodeTable = replica.timing.decode_table(replica.rule.max_sequences).after(
+            replica.step_gap_ps
+        )
         lengths = load.lengths()
         self.to_send = deque(lengths[load.users :])
         self.waiting = deque(Request(0, *pair) for pair in lengths[: load.users])
@@ -120,7 +126,7 @@ class ClosedLoop:
             else:
                 self._decode()
         return Seen(
-            fmean(self.ttft_ps) + self.replica.request_ps,
+            fmean(self.ttft_ps),
             fmean(self.tpot_ps) if self.tpot_ps else 0.0,
             self.output_tokens * PS_PER_S / self.now,
         )
@@ -160,6 +166,7 @@ class ClosedLoop:
         batch = len(self.running) if is_mixed else 0
         parts = [chunk for _, chunk in chunks]
         timing = self.replica.timing
+        self.now += self.replica.prefill_gap_ps
         self.now += timing.mixed_ps(parts, batch, self.context) if batch else timing.prefill_ps(parts)
         if is_mixed:
             self._advance(1)

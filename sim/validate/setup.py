@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from sim.base.errors import UnsupportedError
+from sim.catalog.engine import Engine
 from sim.catalog.load import load_catalog
 from sim.timing.build import roofline
 from sim.timing.memory import kv_capacity_tokens
@@ -33,12 +34,8 @@ NODES = {
 }
 """What systems are called in silicon samples, and the node of the catalogue."""
 
-RULES = {
-    "trtllm": Rule(token_budget=8192, max_sequences=2048, is_chunked=False, mixes=True),
-    "vllm": Rule(token_budget=8192, max_sequences=1024, is_chunked=True, mixes=True),
-    "sglang": Rule(token_budget=8192, max_sequences=1024, is_chunked=True, mixes=False),
-}
-"""How engines fill their steps; see docs/validation-timing.md."""
+BACKENDS = ("trtllm", "vllm", "sglang")
+"""Engines whose profile has the name that silicon samples give them."""
 
 HALF_OF_ALL = ("", "bf16", "bfloat16", "fp16", "float16")
 WEIGHTS = {"fp8": "fp8", "fp4": "fp4", "nvfp4": "fp4", "mxfp4": "mxfp4", **dict.fromkeys(HALF_OF_ALL, "bf16")}
@@ -79,17 +76,33 @@ class Setup:
         """Where it is put; refuses what cannot be split."""
         catalog = load_catalog()
         shard = Shard(catalog.models[self.model], self.weights, self.kv, self.tp)
-        engine = self.backend if self.backend in catalog.engines else "reference"
-        return place(catalog, shard, self.node, engine)
+        return place(catalog, shard, self.node, self.backend)
 
 
 @cache
 def replica(setup: Setup) -> Replica:
     """The replica of a setup; refuses one whose weights do not fit, or an engine that nobody described."""
-    if setup.backend not in RULES:
-        raise UnsupportedError(f"engine {setup.backend}", ", ".join(RULES))
+    if setup.backend not in BACKENDS:
+        raise UnsupportedError(f"engine {setup.backend}", ", ".join(BACKENDS))
     placement = setup.placement()
-    return Replica(roofline(placement), RULES[setup.backend], kv_capacity_tokens(placement))
+    engine = placement.engine
+    return Replica(
+        timing=roofline(placement),
+        rule=rule_of(engine),
+        kv_tokens=kv_capacity_tokens(placement),
+        prefill_gap_ps=engine.prefill_gap_ps,
+        step_gap_ps=engine.step_gap_ps,
+    )
+
+
+def rule_of(engine: Engine) -> Rule:
+    """How an engine fills its steps, by its profile."""
+    return Rule(
+        token_budget=engine.token_budget,
+        max_sequences=engine.max_sequences,
+        is_chunked=engine.batching in {"chunked", "chunked_apart"},
+        mixes=engine.batching in {"chunked", "mixed"},
+    )
 
 
 @cache

@@ -43,6 +43,9 @@ def test_lengths_lie_between_the_shortest_and_the_nominal_one():
     assert Load(1, 3, 100, 50).lengths() == [(100, 50)] * 3
 
 
-def test_a_request_outside_of_the_replica_adds_to_the_first_token_only():
-    bare, more = (ClosedLoop(Replica(TIMING, RULES[0], 100, at), Load(1, 2, 10, 5)).run() for at in (0, 50))
-    assert (more.ttft_ps - bare.ttft_ps, more.tpot_ps) == (50, bare.tpot_ps)
+def test_the_host_takes_its_time_before_each_step():
+    rule = Rule(100, 5, True, True)
+    bare, more = (
+        ClosedLoop(Replica(TIMING, rule, 100, *gaps), Load(1, 2, 10, 5)).run() for gaps in ((), (50, 9))
+    )
+    assert (more.ttft_ps - bare.ttft_ps, more.tpot_ps - bare.tpot_ps) == (50, pytest.approx(9))
