@@ -27,10 +27,10 @@ How the KV pool is validated: [validation.md](validation.md). The models: [model
 
 def page(found: Sequence[Comparisons], notes: str = "") -> str:
     """The whole page."""
-    parts = [HEAD, *(notes and [notes]), *_overview(found)]
+    parts = [HEAD.rstrip(), *(notes and [notes]), *_overview(found)]
     for each in found:
         parts += _section(each)
-    return "\n".join(part.rstrip() for part in parts) + "\n"
+    return "\n".join(parts) + "\n"
 
 
 def _overview(found: Sequence[Comparisons]) -> Iterator[str]:

@@ -19,6 +19,12 @@ def chunks_of(prompts, left, is_chunked):
     return chunks
 
 
+def has_room(first, inside, rule, kv_tokens):
+    """Whether one more fits the memory and the number of sequences."""
+    held = sum(each["input"] + each["output"] for each in [first, *inside])
+    return len(inside) < rule.max_sequences and held <= kv_tokens
+
+
 def mean(numbers):
     """Their mean; 0 for none."""
     return sum(numbers) / len(numbers) if numbers else 0.0
@@ -40,13 +46,8 @@ def played(timing, rule, kv_tokens, users, lengths):
     prompts, running, now = [], [], 0
     ttft, tpot = [], []
 
-    def held():
-        return sum(each["input"] + each["output"] for each in prompts + running)
-
     while waiting or prompts or running:
-        while waiting and len(prompts) + len(running) < rule.max_sequences:
-            if held() + waiting[0]["input"] + waiting[0]["output"] > kv_tokens:
-                break
+        while waiting and has_room(waiting[0], prompts + running, rule, kv_tokens):
             prompts.append(waiting.pop(0))
         chunks = chunks_of(prompts, rule.token_budget - (len(running) if rule.mixes else 0), rule.is_chunked)
         decoding = [] if chunks and not rule.mixes else list(running)
