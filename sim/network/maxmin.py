@@ -129,7 +129,7 @@ class MaxMin(Generic[F]):
             share = max(link.capacity - load, 0.0) / crossings
             if share < fastest:
                 return self._rate_again({flow: before})
-            if share < rate:
+            if share < rate or (share == rate and link.id < tightest.id):
                 tightest, rate = link, share
         if flow.bottleneck is not None:
             del flow.bottleneck.held[flow]

@@ -43,7 +43,8 @@ def test_help_lists_the_verbs_and_no_noise():
         for line in found.stdout.split("Commands:\n")[1].splitlines()
         if line.startswith("  ") and line.strip()
     ]
-    expected = ["run", "check", "list", "show", "diff", "schema", "new", "calibrate", "trace"]
+    expected = ["run", "compare", "sweep", "check", "list", "show", "diff", "schema", "new", "calibrate"]
+    expected += ["validate", "trace"]
     assert verbs[: len(expected)] == expected
     assert "--install-completion" not in found.stdout
 
@@ -134,8 +135,8 @@ def test_builders_are_the_kinds_of_fabrics_each_with_a_line():
         assert "NIC i of one is cabled to NIC i of the other" in command(*words).stdout
 
 
-NOT_NAMED = {"topology check", "check"}
-"""Registries whose names are written in no file: `sim check` asks them all."""
+NOT_NAMED = {"topology check", "check", "set"}
+"""Registries whose names are written in no file: `sim check` and `sim validate` ask them all."""
 
 
 def test_whatever_registry_has_names_for_files_can_be_listed():
