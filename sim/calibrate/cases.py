@@ -5,6 +5,7 @@ Sizes are tokens and bytes; a case knows its table and how it is called. Nothing
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
@@ -160,7 +161,7 @@ class StepSet:
 
 
 @dataclass(frozen=True, slots=True)
-class StepCase(Case):
+class StepCase(Case, ABC):
     """A whole step of a model; `table` is the list of the set of steps that it belongs to."""
 
     of: StepSet
@@ -175,9 +176,9 @@ class StepCase(Case):
         return f"{self.of.name} {self.table}: {', '.join(parts) or self.tokens}"
 
     @property
+    @abstractmethod
     def tokens(self) -> int:
         """Tokens of KV that have to fit the memory."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,25 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from chat_parts import SCENARIO
 
 from sim.cli import main
 
 REPOSITORY = Path(__file__).parents[3]
-SCENARIO = """\
-sim: 1
-name: chat
-topology: topology.yaml
-model: {name: llama-3.1-70b}
-pools:
-  - {name: prefill, role: prefill, replicas: 1}
-  - {name: decode, role: decode, replicas: 1}
-workload:
-  arrivals: {kind: poisson, rate: 1 req/s}
-  input: {kind: fixed, tokens: 10}
-  output: {kind: fixed, tokens: 10}
-run: {duration: 1 min}
-slo: [ttft p90 < 500 ms]
-"""
 
 
 @pytest.fixture

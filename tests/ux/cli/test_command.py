@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import results_parts as parts
+from chat_parts import SCENARIO
 
 from sim.base.errors import Advice, SimulationError
 from sim.cli import check, listing, main, run
@@ -330,23 +331,6 @@ def test_nobody_reading_changes_no_exit_code(words, code):
     script = f"{sys.executable} -m sim {words} | true; echo ${{PIPESTATUS[0]}}"
     found = subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True, cwd=REPOSITORY)
     assert (found.stdout, found.stderr) == (f"{code}\n", "")
-
-
-SCENARIO = """\
-sim: 1
-name: chat
-topology: topology.yaml
-model: {name: llama-3.1-70b}
-pools:
-  - {name: prefill, role: prefill, replicas: 1}
-  - {name: decode, role: decode, replicas: 1}
-workload:
-  arrivals: {kind: poisson, rate: 1 req/s}
-  input: {kind: fixed, tokens: 10}
-  output: {kind: fixed, tokens: 10}
-run: {duration: 1 min}
-slo: [ttft p90 < 500 ms]
-"""
 
 
 @pytest.fixture

@@ -7,27 +7,14 @@ import os
 import shutil
 from pathlib import Path
 
+import chat_parts
 import pytest
 
 from sim.cli import main, new, run, topology, trace  # noqa: F401 - loaded before rights are given up
 from sim.cli.trouble import explain
 
 REPOSITORY = Path(__file__).parents[3]
-SCENARIO = """\
-sim: 1
-name: chat
-topology: two.yaml
-model: {name: llama-3.1-70b}
-pools:
-  - {name: prefill, role: prefill, replicas: 1}
-  - {name: decode, role: decode, replicas: 1}
-workload:
-  arrivals: {kind: poisson, rate: 1 req/s}
-  input: {kind: fixed, tokens: 10}
-  output: {kind: fixed, tokens: 10}
-run: {duration: 1 min}
-slo: [ttft p90 < 500 ms]
-"""
+SCENARIO = chat_parts.SCENARIO.replace("topology.yaml", "two.yaml")
 FILES = {
     "chat.yaml": SCENARIO,
     "empty.yaml": "",
