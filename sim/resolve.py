@@ -390,4 +390,5 @@ def _serving_plan(
         kv=replace(kv, stale_ps=max(kv.stale_ps, scenario.router.stale)),
         timeout_ps=scenario.workload.timeout,
         cancels=scenario.workload.cancel is not None,
+        request_time_ps=engine.request_time_ps,
     )

@@ -36,8 +36,9 @@ class Engine(Entry):
     step holds: `prefill_gap_ps` before one with prompts, `step_gap_ps` before a decode step, `change_gap_ps`
     before the first of a changed batch, `send_time_ps` after a prefill whose KV is sent, and what it takes to
     gather that at `send_bytes_per_s`; a handoff takes `handoff_start_ps` besides its bytes, and copies them
-    at both ends at `staging_bytes_per_s` (None: neither gathers nor copies). `restart_time_ps` is from the
-    start of a process to its first step.
+    at both ends at `staging_bytes_per_s` (None: neither gathers nor copies). A request
+    takes `request_time_ps` through the front end, in and out, beside what GPUs do. `restart_time_ps` is from
+    the start of a process to its first step.
     """
 
     first_token: str
@@ -74,6 +75,8 @@ class Engine(Entry):
     handoff_start_ps: int
     send_bytes_per_s: float | None
     staging_bytes_per_s: float | None
+    layer_time_ps: int
+    request_time_ps: int
     restart_time_ps: int
 
     @classmethod
@@ -145,6 +148,8 @@ def _gaps(fields: Fields) -> dict[str, Any]:
         "handoff_start_ps": _time(fields, "handoff_start"),
         "send_bytes_per_s": _rate(fields, "send_rate"),
         "staging_bytes_per_s": _rate(fields, "staging_rate"),
+        "layer_time_ps": _time(fields, "layer_time"),
+        "request_time_ps": _time(fields, "request_time"),
         "restart_time_ps": fields.whole_quantity("restart_time", "time"),
     }
 

@@ -85,33 +85,33 @@ class Serving:
                 pool.loads.begin()
 
     def offer(self, requests: Iterable[Request]) -> Generator[Event, None, None]:
-        """Let requests arrive at their instants.
+        """Let requests arrive at their instants, later by what the front end takes.
 
         The next arrival is on the clock before a request is taken in: whoever decides at this instant can
         see whether another one arrives at it.
         """
-        clock = self.clock
+        clock, front_ps = self.clock, self.plan.request_time_ps
         self.begin()
         coming = iter(requests)
         request = next(coming, None)
-        arrival = clock.at(request.arrived_ps, ARRIVAL + request.id) if request else None
+        arrival = clock.at(request.arrived_ps + front_ps, ARRIVAL + request.id) if request else None
         while request and arrival:
             yield arrival
             arrived, request = request, next(coming, None)
             if request:
-                arrival = clock.at(request.arrived_ps, ARRIVAL + request.id)
+                arrival = clock.at(request.arrived_ps + front_ps, ARRIVAL + request.id)
             self.last_arrival_ps = arrived.arrived_ps
             self.accept(arrived)
         self.offered.fire()
 
     def accept(self, request: Request) -> None:
         """Take in a request: reject it if it cannot be served, or not as it should be, else route it."""
-        now = self.clock.now
+        arrived_ps = request.arrived_ps
         blocks = request.blocks if self.plan.reuse else NO_BLOCKS
         if not self.plan.kv.keeps_partial:
             blocks = blocks[: request.input_tokens // self.plan.block_tokens]
         kv_blocks = -(-request.input_tokens // self.plan.block_tokens)
-        measured = self.plan.measured_from_ps <= now < self.plan.measured_until_ps
+        measured = self.plan.measured_from_ps <= arrived_ps < self.plan.measured_until_ps
         if self.colocated is not None and self.dispatch.to_colocated(request):
             self._accept_colocated(self.colocated, Job(request, blocks, kv_blocks, measured))
             return

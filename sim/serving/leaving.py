@@ -38,7 +38,8 @@ class Leaving:
         """A request has been taken in: its user may leave later."""
         until_ps, status = self._patience(job.request)
         if status != UNFINISHED:
-            Errand(self._wait(job, self.clock.now + until_ps, status))
+            leaves_ps = max(self.clock.now, job.request.arrived_ps + until_ps)
+            Errand(self._wait(job, leaves_ps, status))
 
     def _patience(self, request: Request) -> tuple[int, int]:
         """After which time the user leaves, and as what; UNFINISHED where never."""

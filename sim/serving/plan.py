@@ -198,7 +198,7 @@ class ServingPlan:
     `first_token_by_prefill` says who emits the first token. A pool that a scenario has not got has no seats,
     or is None if it is the `colocated` one. `handoff_start_ps`, and `handoff_token_ps` for each token, are
     what a handoff takes besides its bytes; where it `reserves_first`, a prompt waits for decode memory before
-    it is computed. Times in picoseconds of workload time.
+    it is computed. Requests take `request_time_ps` to get in. Times in picoseconds of workload time.
     """
 
     prefill: PoolPlan
@@ -221,6 +221,7 @@ class ServingPlan:
     reserves_first: bool = False
     timeout_ps: int | None = None
     cancels: bool = False
+    request_time_ps: int = 0
 
     def kv_bytes(self, tokens: int) -> int:
         """What one copy of a sequence's KV takes."""

@@ -50,7 +50,7 @@ class Users:
                 self._begin_next(self.workload.ramp_up_ps * user // users)
             self._closed()
         if self.until_ps is not None:
-            Errand(self._end(self.until_ps))
+            Errand(self._end(self.until_ps + self.serving.plan.request_time_ps))
 
     def _started_by_themselves(self) -> Generator[Event, None, None]:
         for session in self._coming:
@@ -107,6 +107,8 @@ class Users:
         )
         is_last = self.asked == self.workload.limit
         self.serving.last_arrival_ps = self.clock.now
+        if self.serving.plan.request_time_ps:
+            yield self.clock.at(self.clock.now + self.serving.plan.request_time_ps, ARRIVAL + session.id)
         self.serving.accept(request)
         if is_last:
             self._stop()

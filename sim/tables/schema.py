@@ -12,7 +12,7 @@ NOT_YET = -1
 STATUSES: tuple[str, ...] = ("finished", "unfinished", "rejected", "timed_out", "cancelled", "failed")
 
 PHASES: dict[str, str] = {
-    "route": "choosing a prefill replica, and waiting where none can be yet, such as for decode memory first",
+    "route": "front end, choosing a prefill replica, and waiting where none can be yet, as for decode memory",
     "queue": "waiting in a prefill replica for a batch",
     "kv_fetch": "waiting for cached KV blocks to arrive from elsewhere",
     "prefill": "computing the prompt",

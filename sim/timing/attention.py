@@ -27,7 +27,7 @@ from sim.catalog.matrix import Matrix, share
 from sim.catalog.precision import kv_number_bytes
 from sim.catalog.reach import FULL, Reach
 from sim.timing.curve import Curve
-from sim.timing.gemm import elementwise, gemm
+from sim.timing.gemm import elementwise, whole_product
 from sim.timing.moe import FormatOf
 from sim.timing.placement import Shard
 from sim.timing.rates import ACTIVATION_BYTES, PS, Rates
@@ -170,7 +170,8 @@ def projections(
     if attention is None:
         return [], []
     products = [
-        gemm(rates, matrix, formats(layer, matrix)) for matrix in _products(attention, shard.tp, is_decode)
+        whole_product(rates, matrix, formats(layer, matrix))
+        for matrix in _products(attention, shard.tp, is_decode)
     ]
     passes = [elementwise(rates, size) for size in _pass_bytes(attention, layer, shard, is_decode)]
     return products, passes

@@ -23,7 +23,7 @@ from sim.catalog.matrix import Matrix
 from sim.catalog.mlp import MoeMlp
 from sim.catalog.precision import UNQUANTISED, Precision, precision
 from sim.timing.curve import Curve
-from sim.timing.gemm import elementwise, gemm
+from sim.timing.gemm import elementwise, gemm, quantising, whole_product
 from sim.timing.rates import ACTIVATION_BYTES, PS, Rates
 
 SKEW = 0.5
@@ -63,14 +63,16 @@ def moe_curves(rates: Rates, layer: Layer, mlp: MoeMlp, tp: int, formats: Format
     scores = 2 * mlp.experts * ACTIVATION_BYTES
     inner = 3 if mlp.is_gated else 2
     curves = [gemm(rates, mlp.router, precision(UNQUANTISED)), elementwise(rates, scores)]
-    curves += [gemm(rates, matrix, formats(layer, matrix)) for matrix in mlp.latent_matrices]
+    curves += [whole_product(rates, matrix, formats(layer, matrix)) for matrix in mlp.latent_matrices]
     curves.append(elementwise(rates, token + rows))
+    curves.append(quantising(rates, up.k, formats(layer, up)))
     curves.append(_grouped(rates, mlp, up, formats(layer, up)))
     curves.append(elementwise(rates, mlp.active * inner * down.k * ACTIVATION_BYTES))
+    curves.append(quantising(rates, mlp.active * down.k, formats(layer, down)))
     curves.append(_grouped(rates, mlp, down, formats(layer, down)))
     curves.append(elementwise(rates, rows + token))
     shared = mlp.shared_matrices(tp)
-    curves += [gemm(rates, matrix, formats(layer, matrix)) for matrix in shared]
+    curves += [whole_product(rates, matrix, formats(layer, matrix)) for matrix in shared]
     if shared:
         curves.append(elementwise(rates, inner * shared[1].k * ACTIVATION_BYTES))
     return curves

@@ -19,7 +19,7 @@ from sim.catalog.model import Model
 from sim.catalog.precision import UNQUANTISED, Precision, precision
 from sim.timing.attention import projections
 from sim.timing.curve import Curve
-from sim.timing.gemm import NOTHING, elementwise, gemm
+from sim.timing.gemm import NOTHING, elementwise, gemm, whole_product
 from sim.timing.moe import FormatOf, moe_curves
 from sim.timing.placement import Placement, Shard
 from sim.timing.rates import ACTIVATION_BYTES, Rates
@@ -68,7 +68,7 @@ def _mlp(rates: Rates, shard: Shard, kind: Layer) -> Operators:
         products = mlp.matrices(shard.tp)
         # An activation reads gate and up and writes their product.
         moved = (3 if mlp.is_gated else 2) * products[1].k * ACTIVATION_BYTES
-        curves = [gemm(rates, matrix, formats(kind, matrix)) for matrix in products]
+        curves = [whole_product(rates, matrix, formats(kind, matrix)) for matrix in products]
         return curves, [elementwise(rates, moved)]
     if isinstance(mlp, MoeMlp):
         *curves, last = moe_curves(rates, kind, mlp, shard.tp, formats)

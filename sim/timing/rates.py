@@ -21,12 +21,16 @@ MICROSCALED, NARROW_INPUTS = "mxfp4", "fp8"
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """Rates of products with weights of a precision, and bytes of one number of weights and of inputs."""
+    """Rates of products with weights of a precision, and bytes of one number of weights and of inputs.
+
+    `has_block_inputs` says that blocks of inputs are scaled as they come, by a pass of their own.
+    """
 
     flops: float
     bytes_per_s: float
     weight_bytes: float
     input_bytes: float
+    has_block_inputs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +75,9 @@ def product(gpu: Gpu, part: Efficiency, name: str, half: str) -> Product:
     size = float(weights.bits / 8)
     reading = gpu.memory_bytes_per_s * part.gemm_memory
     if name == MICROSCALED and "fp4" in gpu.dense_flops:
-        return Product(gpu.flops(NARROW_INPUTS) * part.gemm(NARROW_INPUTS), reading, size, 1.0)
+        return Product(gpu.flops(NARROW_INPUTS) * part.gemm(NARROW_INPUTS), reading, size, 1.0, True)
     if weights.compute != HALF:
-        return Product(gpu.flops(name) * part.gemm(name), reading, size, size)
+        return Product(gpu.flops(name) * part.gemm(name), reading, size, size, size < 1.0)
     computing = gpu.flops(half) * part.gemm(half)
     if weights.is_storage_only:
         return Product(computing * part.widened, reading * part.widened, size, ACTIVATION_BYTES)

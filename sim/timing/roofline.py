@@ -37,6 +37,7 @@ class Roofline:
         self._prompts = operators.head(placement, rates)
         self._host_ps = engine.prefill_host_time_ps
         self._cached_ps = engine.prefill_cached_token_ps
+        self._layers_ps = engine.layer_time_ps * shard.model.layers
         self._launch_ps = engine.prefill_launch_time_ps * shard.model.layers
         found = [cores(rates, shard, layer, count) for layer, count in groups]
         self._cores = [core for core in found if core is not None]
@@ -55,7 +56,7 @@ class Roofline:
         else:
             attention = sum(core.prefill_ps(chunks) for core in self._cores)
         busy = self._prefill_tokens(tokens) + attention + self._prompts(len(chunks))
-        busy += (context - tokens) * self._cached_ps
+        busy += (context - tokens) * self._cached_ps + self._layers_ps
         return self._with_host(self._host_ps, round(busy if busy > self._launch_ps else self._launch_ps))
 
     def mixed_ps(self, chunks: Sequence[Chunk], batch: int, context_tokens: int) -> int:
@@ -67,6 +68,7 @@ class Roofline:
         looking_back = self._flat_ps(batch) + states + self._per_token_ps(batch) * context_tokens
         busy = self._prefill_tokens(tokens + batch) + attention + looking_back
         busy += self._prompts(len(chunks) + batch) + sum(cached for _, cached in chunks) * self._cached_ps
+        busy += self._layers_ps
         items = batch * sum(core.items for core in self._cores) * engine.decode_item_time_ps
         host_ps = self._host_ps + batch * engine.sequence_host_time_ps
         return self._with_host(host_ps, items + round(max(busy, self._launch_ps)))
@@ -115,7 +117,7 @@ class Roofline:
         items = size * sum(core.items for core in self._cores)
         kernels = sum(core.kernel_ps for core in self._cores)
         states = batch * sum(core.sequence_ps for core in self._cores)
-        gpu_ps = self._step_tokens(size) + kernels + self._prompts(size) + states + more_ps
+        gpu_ps = self._layers_ps + self._step_tokens(size) + kernels + self._prompts(size) + states + more_ps
         host_ps = engine.decode_host_time_ps + batch * engine.sequence_host_time_ps
         return self._with_host(host_ps, items * engine.decode_item_time_ps + round(gpu_ps))
 

@@ -5,7 +5,8 @@ have been sent; with as many users as requests, all are queued at once (an offli
 continuously. A request is let in, first come, first served, when its whole sequence fits the KV memory. A
 step computes prompts up to the token budget, in chunks or whole, and one token for each sequence that
 decodes, beside the prompts or only without them. Steps without prompts are taken in closed form until the
-next sequence ends. The first token comes at the end of the step that computes the last of a prompt.
+next sequence ends or a request is there. The first token comes at the end of the step that computes the last
+of a prompt. A request takes `request_time_ps` to reach the replica, and nothing waits for it meanwhile.
 Lengths are drawn evenly from `shortest` of the nominal length up to it.
 Units: picoseconds and tokens. Source: iteration-level scheduling of Yu et al., Orca (OSDI 2022).
 Ignores: preemption, prefix caches, and everything outside of the replica.
@@ -13,6 +14,7 @@ Ignores: preemption, prefix caches, and everything outside of the replica.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +46,8 @@ class Rule:
 class Replica:
     """What serves: times, how steps are filled, and room for KV.
 
-    The host takes `prefill_gap_ps` before a step with prompts and `step_gap_ps` before one without.
+    The host takes `prefill_gap_ps` before a step with prompts and `step_gap_ps` before one without. Requests
+    take `request_time_ps` to get in, beside what the replica does.
     """
 
     timing: Timing
@@ -52,6 +55,8 @@ class Replica:
     kv_tokens: int
     prefill_gap_ps: int = 0
     step_gap_ps: int = 0
+    request_time_ps: int = 0
+    prepares_ahead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +91,10 @@ class Seen:
 class Request:
     """A request on its way."""
 
-    __slots__ = ("arrived_ps", "done_tokens", "ends_at", "first_ps", "input_tokens", "output_tokens")
+    __slots__ = ("done_tokens", "ends_at", "first_ps", "input_tokens", "output_tokens", "sent_ps")
 
-    def __init__(self, arrived_ps: int, input_tokens: int, output_tokens: int) -> None:
-        self.arrived_ps, self.input_tokens, self.output_tokens = arrived_ps, input_tokens, output_tokens
+    def __init__(self, sent_ps: int, input_tokens: int, output_tokens: int) -> None:
+        self.sent_ps, self.input_tokens, self.output_tokens = sent_ps, input_tokens, output_tokens
         self.done_tokens = self.first_ps = self.ends_at = 0
 
     @property
@@ -111,7 +116,7 @@ class ClosedLoop:
         self.waiting = deque(Request(0, *pair) for pair in lengths[: load.users])
         self.under_way: deque[Request] = deque()
         self.running: list[tuple[int, int, Request]] = []
-        self.now = self.tokens_each = self.context = self.held = self.joined = 0
+        self.now = self.closed_ps = self.tokens_each = self.context = self.held = self.joined = 0
         self.ttft_ps: list[int] = []
         self.tpot_ps: list[float] = []
         self.output_tokens = sum(output for _, output in lengths)
@@ -119,6 +124,8 @@ class ClosedLoop:
     def run(self) -> Seen:
         """Serve all requests."""
         while self.waiting or self.under_way or self.running:
+            if not (self.under_way or self.running):
+                self.now = self.closed_ps = max(self.now, self._next_ps())
             self._admit()
             chunks = self._chunks()
             if chunks:
@@ -134,13 +141,25 @@ class ClosedLoop:
     def _admit(self) -> None:
         """Let in who fits."""
         rule = self.replica.rule
-        while self.waiting and len(self.under_way) + len(self.running) < rule.max_sequences:
+        while self._is_there() and len(self.under_way) + len(self.running) < rule.max_sequences:
             if self.held + self.waiting[0].tokens > self.replica.kv_tokens:
                 assert self.held, "checked by `fits` before"
                 return
             request = self.waiting.popleft()
             self.held += request.tokens
             self.under_way.append(request)
+
+    def _next_ps(self) -> int:
+        """When the first of those who wait is there."""
+        return self.waiting[0].sent_ps + self.replica.request_time_ps
+
+    def _is_there(self) -> bool:
+        """Whether somebody waits at the replica for the next step."""
+        return bool(self.waiting) and self._next_ps() <= self.closed_ps
+
+    def _close(self, ahead_ps: int) -> None:
+        """The next step takes who has come until the last one began, or until now where none is prepared."""
+        self.closed_ps = ahead_ps if self.replica.prepares_ahead else self.now
 
     def _chunks(self) -> list[tuple[Request, Chunk]]:
         """What of which prompts the next step computes."""
@@ -165,9 +184,10 @@ class ClosedLoop:
         is_mixed = self.replica.rule.mixes and bool(self.running)
         batch = len(self.running) if is_mixed else 0
         parts = [chunk for _, chunk in chunks]
-        timing = self.replica.timing
+        timing, start_ps = self.replica.timing, self.now
         self.now += self.replica.prefill_gap_ps
         self.now += timing.mixed_ps(parts, batch, self.context) if batch else timing.prefill_ps(parts)
+        self._close(start_ps)
         if is_mixed:
             self._advance(1)
         for request, (new, _) in chunks:
@@ -178,7 +198,7 @@ class ClosedLoop:
 
     def _first_token(self, request: Request) -> None:
         request.first_ps = self.now
-        self.ttft_ps.append(self.now - request.arrived_ps)
+        self.ttft_ps.append(self.now - request.sent_ps)
         if request.output_tokens == 1:
             self._end(request)
             return
@@ -188,10 +208,18 @@ class ClosedLoop:
         heappush(self.running, (request.ends_at, self.joined, request))
 
     def _decode(self) -> None:
-        """Steps until the next sequence ends."""
+        """Steps until the next sequence ends, or until the end of the one in which a request arrives."""
         batch, steps = len(self.running), self.running[0][0] - self.tokens_each
         first, growth = self.table.step_ps(batch, self.context), self.table.per_token_ps[batch] * batch
-        self.now += steps * first + growth * (steps * (steps - 1) // 2)
+        if self.waiting and self._next_ps() > self.closed_ps:
+            left_ps = self._next_ps() - self.now
+            ahead = 1 if self.replica.prepares_ahead else 0
+            steps = 1 + bisect_left(
+                range(1, steps), left_ps, key=lambda count: _together(first, growth, count - ahead)
+            )
+        start_ps = self.now + _together(first, growth, steps - 1)
+        self.now += _together(first, growth, steps)
+        self._close(start_ps)
         self._advance(steps)
 
     def _advance(self, steps: int) -> None:
@@ -209,6 +237,11 @@ class ClosedLoop:
         self.held -= request.tokens
         if self.to_send:
             self.waiting.append(Request(self.now, *self.to_send.popleft()))
+
+
+def _together(first_ps: int, growth_ps: int, steps: int) -> int:
+    """So many steps, each longer than the last by the same."""
+    return steps * first_ps + growth_ps * (steps * (steps - 1) // 2)
 
 
 def fits(replica: Replica, load: Load) -> bool:

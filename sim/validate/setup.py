@@ -92,6 +92,8 @@ def replica(setup: Setup) -> Replica:
         kv_tokens=kv_capacity_tokens(placement),
         prefill_gap_ps=engine.prefill_gap_ps,
         step_gap_ps=engine.step_gap_ps,
+        request_time_ps=engine.request_time_ps,
+        prepares_ahead=engine.overlaps_host,
     )
 
 

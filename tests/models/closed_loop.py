@@ -37,23 +37,35 @@ def step_ps(timing, table, parts, batch, context):
     return timing.mixed_ps(parts, batch, context) if batch else timing.prefill_ps(parts)
 
 
-def played(timing, rule, kv_tokens, users, lengths):
-    """Mean TTFT, mean TPOT and the end, all in picoseconds."""
+def played(timing, rule, kv_tokens, users, lengths, request_time=0, ahead=False):
+    """Mean TTFT, mean TPOT and the end, all in picoseconds.
+
+    A request takes `request_time` to get in. `ahead`: who comes during a step is not in the next one, which
+    is prepared by then.
+    """
     table = timing.decode_table(rule.max_sequences)
     to_send = [list(pair) for pair in lengths]
     waiting = [{"at": 0, "input": i, "output": o, "done": 0, "times": []} for i, o in to_send[:users]]
     to_send = to_send[users:]
-    prompts, running, now = [], [], 0
+    prompts, running, now, closed = [], [], 0, 0
     ttft, tpot = [], []
 
     while waiting or prompts or running:
-        while waiting and has_room(waiting[0], prompts + running, rule, kv_tokens):
+        if not (prompts or running):
+            now = closed = max(now, waiting[0]["at"] + request_time)
+        while (
+            waiting
+            and waiting[0]["at"] + request_time <= closed
+            and has_room(waiting[0], prompts + running, rule, kv_tokens)
+        ):
             prompts.append(waiting.pop(0))
         chunks = chunks_of(prompts, rule.token_budget - (len(running) if rule.mixes else 0), rule.is_chunked)
         decoding = [] if chunks and not rule.mixes else list(running)
         context = sum(each["input"] + len(each["times"]) for each in decoding)
         parts = [(size, prompt["done"]) for prompt, size in chunks]
+        began = now
         now += step_ps(timing, table, parts, len(decoding), context)
+        closed = began if ahead else now
         for each in decoding:
             each["times"].append(now)
         for prompt, size in chunks:

@@ -95,6 +95,27 @@ def test_items_and_streams_of_the_decode_kernel():
     assert table.per_token_ps == [0, 64, 32, 22, 16, 16, 16, 16, 16]  # 64/3 rounded up
 
 
+def test_layers_take_what_no_operator_stands_for():
+    plain, engine = roofline(PLACEMENT), with_engine(layer_time_ps=9)
+    assert roofline(engine).decode_table(1).base_ps[1] - plain.decode_table(1).base_ps[1] == 9
+    assert roofline(engine).prefill_ps([(10, 0)]) - plain.prefill_ps([(10, 0)]) == 9
+    assert roofline(engine).mixed_ps([(10, 0)], 2, 20) - plain.mixed_ps([(10, 0)], 2, 20) == 9
+
+
+@pytest.mark.parametrize(("weights", "passes"), [("fp8", 0), ("fp4", 4)])
+def test_inputs_of_products_with_block_scales_are_quantised_by_passes_of_their_own(weights, passes):
+    """Four products a layer; what else differs with the kernel's fixed time does so in both precisions."""
+    part = load_catalog().efficiencies["blackwell"]
+    steps = []
+    for kernel_ps in (0, 10**6):
+        placement = place(load_catalog(), catalogue_shard("llama-3.1-8b", "fp8", 1), "dgx-b200")
+        shard = replace(placement.shard, weights=weights)
+        slow = replace(placement, shard=shard, efficiency=replace(part, kernel_time_ps=kernel_ps))
+        steps.append(roofline(slow).decode_table(1).base_ps[1])
+    kernels = 32 * (4 + 4 + 1 + passes) + 3  # products, passes, attention; embedding, norm, head
+    assert steps[1] - steps[0] == pytest.approx(kernels * 10**6, abs=64)
+
+
 def test_graph_batches_cost_the_next_size():
     table = roofline(with_engine(graph_batches=(1, 4))).decode_table(5)
     plain = roofline(PLACEMENT).decode_table(5)

@@ -31,6 +31,21 @@ def test_users_see_what_step_by_step_they_would(rule, users, kv_tokens):
     assert seen.output_tokens_per_s == pytest.approx(tokens * 10**12 / end, rel=1e-12)
 
 
+@pytest.mark.parametrize("rule", RULES[::2], ids=str)
+@pytest.mark.parametrize("users", [1, 3, 9])
+@pytest.mark.parametrize("request_time", [0, 250, 1700, 90_000])
+@pytest.mark.parametrize("ahead", [True, False])
+def test_requests_on_their_way_in_join_when_step_by_step_they_would(rule, users, request_time, ahead):
+    load = Load(users, 30, 20, 25, 0.1)
+    replica = Replica(TIMING, rule, 200, request_time_ps=request_time, prepares_ahead=ahead)
+    seen = ClosedLoop(replica, load).run()
+    ttft, tpot, end = played(TIMING, rule, 200, users, load.lengths(), request_time, ahead)
+    assert seen.ttft_ps == pytest.approx(ttft, rel=1e-12)
+    assert seen.tpot_ps == pytest.approx(tpot, rel=1e-12)
+    tokens = sum(output for _, output in load.lengths())
+    assert seen.output_tokens_per_s == pytest.approx(tokens * 10**12 / end, rel=1e-12)
+
+
 def test_one_token_is_an_answer_without_gaps():
     seen = ClosedLoop(Replica(TIMING, RULES[0], 100), Load(1, 2, 10, 1)).run()
     assert seen.tpot_ps == 0.0
