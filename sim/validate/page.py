@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from sim.validate.comparison import Comparison, Comparisons, Errors
 
 ABOUT = {
-    "measured": "Kernels, copies and whole steps of one H200, measured by this project.",
+    "measured": "Kernels, copies, whole steps and served requests of H200, measured by this project.",
     "silicon": "Runs of one replica at a fixed concurrency, from aiconfigurator-core 0.12.0.",
     "published": "What vendors and projects published, each with its source.",
     "theory": "Closed forms; what is called measured is the formula.",
