@@ -218,6 +218,25 @@ def diff(
 
 
 @app.command()
+def roofline(
+    gpu: Annotated[str, typer.Argument(metavar="GPU", help="A name of sim list gpus.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model, or its config.json.")],
+    weights: Annotated[
+        str, typer.Option("--weights", metavar="PRECISION", help="Precision of its weights.")
+    ] = "bf16",
+    tp: Annotated[int, typer.Option("--tp", metavar="N", min=1, help="GPUs that share each layer.")] = 1,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="A .png or .svg file.", readable=False)
+    ] = Path("roofline.png"),
+    debug: Debug = False,
+) -> None:
+    """Draw what holds a model back on a GPU: its operators under the roofs of memory and arithmetic."""
+    from sim.cli.roofline import Wish, draw_roofline  # noqa: PLC0415 - slow to import
+
+    draw_roofline(Wish(gpu, model, weights, tp, out))
+
+
+@app.command()
 def schema(
     form: Annotated[str, typer.Argument(metavar="FORM", help="scenario, topology or device.")],
     debug: Debug = False,
@@ -295,13 +314,17 @@ def validate(
         Path | None,
         typer.Option("--write", metavar="FILE", help="Write the page of the documentation to this file too."),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="DIR", help="Draw predicted against measured, a PNG for each set."),
+    ] = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Hold predictions against measurements, and say by how much they err."""
     from sim.cli.validate import Order, validate  # noqa: PLC0415 - slow to import
 
-    raise typer.Exit(validate(Order(set_name, data, json, write)))
+    raise typer.Exit(validate(Order(set_name, data, json, write, plot)))
 
 
 @trace_app.command("info")

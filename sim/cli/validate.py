@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ class Order:
     data: Path | None
     json: bool
     write: Path | None
+    plot: Path | None = None
 
 
 def validate(order: Order) -> int:
@@ -43,13 +45,23 @@ def validate(order: Order) -> int:
     if order.json:
         shown: Any = [as_json(each) for each in found]
         print(json.dumps(shown[0] if order.name is not None else shown, indent=1))
-        return GOOD
-    for each in found:
-        show(each)
+    else:
+        for each in found:
+            show(each)
+    _keep(order, found)
+    return GOOD
+
+
+def _keep(order: Order, found: Sequence[Comparisons]) -> None:
+    """Write the page and the pictures that were asked for."""
     if order.write is not None:
         order.write.write_text(page(found), encoding="utf-8")
-        print(f"wrote {order.write}")
-    return GOOD
+        say(f"wrote {order.write}")
+    if order.plot is not None:
+        from sim.cli.agreement import save_agreements  # noqa: PLC0415 - slow to import
+
+        for path in save_agreements(found, order.plot):
+            say(f"drawn: {path}")
 
 
 def as_json(each: Comparisons) -> dict[str, Any]:

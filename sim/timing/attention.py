@@ -171,13 +171,13 @@ def projections(
         return [], []
     products = [
         whole_product(rates, matrix, formats(layer, matrix))
-        for matrix in _products(attention, shard.tp, is_decode)
+        for matrix in products_of(attention, shard.tp, is_decode)
     ]
     passes = [elementwise(rates, size) for size in _pass_bytes(attention, layer, shard, is_decode)]
     return products, passes
 
 
-def _products(attention: Attention, tp: int, is_decode: bool) -> tuple[Matrix, ...]:
+def products_of(attention: Attention, tp: int, is_decode: bool) -> tuple[Matrix, ...]:
     """The matrices in use; expanding latents is one product for keys and values of all heads."""
     if not isinstance(attention, LatentAttention) or is_decode or attention.indexer is not None:
         return attention.matrices(tp)

@@ -66,10 +66,10 @@ def moe_curves(rates: Rates, layer: Layer, mlp: MoeMlp, tp: int, formats: Format
     curves += [whole_product(rates, matrix, formats(layer, matrix)) for matrix in mlp.latent_matrices]
     curves.append(elementwise(rates, token + rows))
     curves.append(quantising(rates, up.k, formats(layer, up)))
-    curves.append(_grouped(rates, mlp, up, formats(layer, up)))
+    curves.append(grouped_product(rates, mlp, up, formats(layer, up)))
     curves.append(elementwise(rates, mlp.active * inner * down.k * ACTIVATION_BYTES))
     curves.append(quantising(rates, mlp.active * down.k, formats(layer, down)))
-    curves.append(_grouped(rates, mlp, down, formats(layer, down)))
+    curves.append(grouped_product(rates, mlp, down, formats(layer, down)))
     curves.append(elementwise(rates, rows + token))
     shared = mlp.shared_matrices(tp)
     curves += [whole_product(rates, matrix, formats(layer, matrix)) for matrix in shared]
@@ -86,7 +86,7 @@ def _reached(chance: float, tokens: float) -> float:
     return 1 - (1 - chance) ** tokens if chance < 1 else min(1.0, tokens)
 
 
-def _grouped(rates: Rates, mlp: MoeMlp, matrix: Matrix, weights: Precision) -> Curve:
+def grouped_product(rates: Rates, mlp: MoeMlp, matrix: Matrix, weights: Precision) -> Curve:
     """One product over all experts that are reached."""
     numbers, product = matrix.n * matrix.k, rates.products[weights]
     compute = 2 * numbers / product.flops
