@@ -44,8 +44,8 @@ def test_help_lists_the_verbs_and_no_noise():
         for line in found.stdout.split("Commands:\n")[1].splitlines()
         if line.startswith("  ") and line.strip()
     ]
-    expected = ["run", "compare", "sweep", "check", "list", "show", "diff", "schema", "new", "calibrate"]
-    expected += ["validate", "trace"]
+    expected = ["run", "compare", "sweep", "check", "list", "show", "diff", "roofline", "schema", "new"]
+    expected += ["calibrate", "validate", "trace"]
     assert verbs[: len(expected)] == expected
     assert "--install-completion" not in found.stdout
 
