@@ -14,6 +14,7 @@ from sim.report.style import DPI, FAINT, GRID, INK, PALETTE, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Figures = Mapping[str, Any]
 PANEL_INCHES = (4.9, 4.9)
@@ -25,6 +26,11 @@ BAND = 0.15
 
 def save_agreement(figures: Figures, path: Path) -> None:
     """Draw it into a PNG file."""
+    agreement(figures).savefig(path, format="png", dpi=DPI, metadata={"Software": None})
+
+
+def agreement(figures: Figures) -> Figure:
+    """Draw it."""
     metrics = list(dict.fromkeys(row["metric"] for row in figures["rows"]))
     columns = min(3, len(metrics))
     rows = -(-len(metrics) // columns)
@@ -45,7 +51,7 @@ def save_agreement(figures: Figures, path: Path) -> None:
         wspace=0.28,
         hspace=0.3,
     )
-    figure.savefig(path, format="png", dpi=DPI, metadata={"Software": None})
+    return figure
 
 
 def _panel(ax: Axes, metric: str, rows: Sequence[Figures]) -> None:

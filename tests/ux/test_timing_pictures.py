@@ -6,9 +6,9 @@ import pytest
 
 from sim.catalog import load_catalog
 from sim.cli import main
-from sim.cli.agreement import KINDS, OTHERS, figures_of
 from sim.cli.roofline import Wish, roofline_figures
 from sim.validate.comparison import Comparison, Comparisons
+from sim.validate.picture import KINDS, OTHERS, figures_of
 from sim.validate.sets import compared
 
 
