@@ -1,4 +1,4 @@
-"""How far a set speaks for the simulator, in sentences: errors of what was fitted to or not, and the order."""
+"""How far a set speaks for the simulator, in sentences: errors of rows fitted to or not, and the order."""
 
 from __future__ import annotations
 

@@ -35,10 +35,10 @@ def test_only_rows_of_the_same_group_are_paired():
 def test_trust_in_words():
     told = trust(Comparisons("silicon", (*rows((1, 10), (2, 20)), replace(rows((11, 10))[0], fitted=True))))
     assert told == (
-        "Set silicon. Half of 2 rows of TPOT that nothing was fitted to are predicted to 90 %, the worst is off "
-        "by 90 %. Half of 1 rows of TPOT that took part in a fit are predicted to 10 %, the worst is off by "
-        "10 %. Of 2 pairs of runs that were measured to differ by a tenth or more, 50 % are predicted the right "
-        "way round."
+        "Set silicon. Half of 2 rows of TPOT that nothing was fitted to are predicted to 90 %, the worst is "
+        "off by 90 %. Half of 1 rows of TPOT that took part in a fit are predicted to 10 %, the worst is off "
+        "by 10 %. Of 2 pairs of runs that were measured to differ by a tenth or more, 50 % are predicted the "
+        "right way round."
     )
     nothing = Comparisons("theory", (replace(rows((1, 1))[0], metric="bandwidth"),))
     assert trust(nothing) == "Set theory. No row says what a user feels."
