@@ -319,13 +319,15 @@ def _timings(scenario: Scenario, placements: Sequence[Placement], mistakes: Mist
     """What each pool takes its times from, in the order of the pools; a mistake for all is told once."""
     timings, wrong = [], {}
     for i, (pool, placement) in enumerate(zip(scenario.pools, placements, strict=True)):
-        path = "timing.table" if pool.timing is None else f"pools.{i}.timing.table"
+        source = pool.timing or scenario.timing
+        key = "kind" if source.kind == "silicon" else "table"
+        path = f"timing.{key}" if pool.timing is None else f"pools.{i}.timing.{key}"
         try:
-            timings.append(timing_of(placement, pool.timing or scenario.timing))
+            timings.append(timing_of(placement, source))
         except UnknownNameError as unknown:
             wrong[path] = [scenario.document.error(path, unknown.problem, unknown.hint)]
         except UnsupportedError as unsupported:
-            hint = f"nearest: {unsupported.nearest}"
+            hint = unsupported.nearest if key == "kind" else f"nearest: {unsupported.nearest}"
             wrong[path] = [scenario.document.error(path, unsupported.problem, hint)]
         except ConfigErrors as unreadable:
             wrong[path] = unreadable.errors

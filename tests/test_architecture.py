@@ -69,7 +69,8 @@ ONLY_IN = {
     "pydantic": ("config",),
     "pydantic_core": ("config",),
     "yaml": ("config", "catalog", "workload", "cli", "validate"),
-    "pooch": ("workload.library",),
+    "pooch": ("workload.library", "timing.silicon"),
+    "aiconfigurator_core": ("timing.silicon",),
     "joblib": ("whatif",),
     "scipy": ("results.intervals",),
     "torch": ("calibrate",),
@@ -88,7 +89,16 @@ ONLY_IN = {
         "bench",
     ),
 }
-ONLY_INSIDE_FUNCTIONS = {"joblib", "matplotlib", "PIL", "pooch", "scipy", "torch", "triton"}
+ONLY_INSIDE_FUNCTIONS = {
+    "aiconfigurator_core",
+    "joblib",
+    "matplotlib",
+    "PIL",
+    "pooch",
+    "scipy",
+    "torch",
+    "triton",
+}
 EVERYWHERE_IN = {"triton": ("calibrate.kernels",)}
 """Its compiler looks for names in the module of a kernel; that module is imported inside functions only."""
 MAY_PRINT = ("cli", "report", "bench")

@@ -26,6 +26,7 @@ from sim.config.form import Form, Name, NamedForm, RootForm, with_own_names
 
 Count = PositiveInt
 NumberFormat = Literal["bf16", "fp8"]
+WeightFormat = Literal["bf16", "fp8", "fp4", "native"]
 Contexts = Annotated[list[PositiveInt], Field(min_length=1)]
 
 
@@ -140,7 +141,7 @@ class Steps(NamedForm):
 
     name: Name = Field(description="a name for this set of steps")
     model: str = Field(description="catalogue name of the model whose shape was run")
-    weights: NumberFormat = Field(description="precision of the weights")
+    weights: WeightFormat = Field(description="precision of the weights")
     kv: NumberFormat = Field(description="precision of the KV cache")
     tp: Count = Field(1, description="GPUs that share a layer")
     clock: Literal["gpu", "wall"] = Field(description="gpu: time on the GPU alone; wall: host time included")

@@ -19,9 +19,10 @@ COLOCATED_ONLY = ("batching", "chunk_tokens", "order", "reserve", "watermark")
 class Timing(Form):
     """Where the times of a replica come from."""
 
-    kind: Literal["roofline", "measured"] = Field(
+    kind: Literal["roofline", "measured", "silicon"] = Field(
         "roofline",
-        description="roofline: computed from the model's operators; measured: interpolated in a table",
+        description="roofline: computed from the model's operators; measured: interpolated in a table; "
+        "silicon: in a table of what aiconfigurator-core says, where that is installed",
     )
     table: TableSource | None = Field(
         None,
@@ -33,7 +34,7 @@ class Timing(Form):
         if (self.kind == "measured") != (self.table is not None):
             raise ValueProblem(
                 f"kind: {self.kind} {'needs a table' if self.table is None else 'takes no table'}",
-                "write {kind: measured, table: FILE}, or {kind: roofline}",
+                "write {kind: measured, table: FILE}, {kind: roofline} or {kind: silicon}",
                 ["table", "kind"],
             )
         return self

@@ -12,6 +12,7 @@ from sim.config.pool import Timing as Source
 from sim.timing.measured import measured
 from sim.timing.placement import Placement
 from sim.timing.roofline import Roofline
+from sim.timing.silicon import silicon_file
 from sim.timing.timing import Timing
 
 
@@ -22,6 +23,8 @@ def roofline(placement: Placement) -> Timing:
 
 def timing_of(placement: Placement, source: Source) -> Timing:
     """The times that a scenario asks for; refuses a table that does not have them."""
+    if source.kind == "silicon":
+        return measured(device_of(silicon_file(placement), 0), placement, roofline)
     if source.table is None:
         return roofline(placement)
     path = measurement_file(source.table)
