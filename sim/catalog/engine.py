@@ -19,7 +19,8 @@ class Engine(Entry):
     `prefill_host_time_ps` is added once per prefill batch; `prefill_launch_time_ps` is what the host needs
     to launch one layer, and a prefill takes at least that for all layers. `decode_host_time_ps` is added to
     each step, `decode_item_time_ps` for each sequence, KV head and layer; `decode_stream_bytes_per_s` limits
-    the rate at which one sequence's KV head is read (None: no limit). `graph_batches` are the batch sizes
+    the rate at which one sequence's KV head is read (None: no limit), and `fp8_cache_part` is what is left of
+    the memory rate where decode attention reads a cache in FP8. `graph_batches` are the batch sizes
     that have a CUDA graph: a step costs the next one; empty means that it costs its own.
     `first_length_time_ps` is what the first prompt of a length costs extra at a replica, and
     `prefill_cached_token_ps` each token that need not be computed. `is_layerwise` says
@@ -52,6 +53,7 @@ class Engine(Entry):
     decode_host_time_ps: int
     decode_item_time_ps: int
     decode_stream_bytes_per_s: float | None
+    fp8_cache_part: float
     graph_batches: tuple[int, ...]
     first_length_time_ps: int
     prefill_cached_token_ps: int
@@ -96,6 +98,7 @@ class Engine(Entry):
             decode_host_time_ps=fields.whole_quantity("decode_host_time", "time"),
             decode_item_time_ps=fields.whole_quantity("decode_item_time", "time"),
             decode_stream_bytes_per_s=fields.quantity("decode_stream_rate", "rate") if has_limit else None,
+            fp8_cache_part=fields.quantity("fp8_cache", "fraction") if fields.has("fp8_cache") else 1.0,
             graph_batches=fields.counts("graph_batches"),
             first_length_time_ps=_time(fields, "first_length_time"),
             prefill_cached_token_ps=_time(fields, "prefill_cached_time"),

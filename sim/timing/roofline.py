@@ -37,6 +37,7 @@ class Roofline:
         self._prompts = operators.head(placement, rates)
         self._host_ps = engine.prefill_host_time_ps
         self._cached_ps = engine.prefill_cached_token_ps
+        self._cache_part = engine.fp8_cache_part if shard.kv == "fp8" else 1.0
         self._layers_ps = engine.layer_time_ps * shard.model.layers
         self._launch_ps = engine.prefill_launch_time_ps * shard.model.layers
         found = [cores(rates, shard, layer, count) for layer, count in groups]
@@ -129,7 +130,7 @@ class Roofline:
     def _read_ps(self, core: Core, batch: int) -> float:
         """Time to look at a token in reach: to read its KV, or to compute with it if that takes longer."""
         limit = self.placement.engine.decode_stream_bytes_per_s
-        rate = self.rates.attention_bytes
+        rate = self.rates.attention_bytes * self._cache_part
         if limit is not None and core.streams:
             rate = min(rate, batch * core.streams * limit)
         read = core.step_bytes / rate * PS

@@ -1,8 +1,9 @@
 """Published runs of a model on GPUs: offline throughput, runs at a concurrency, and single prefills.
 
 Model: one replica in closed loop (sim.validate.closedloop), all requests of equal length. Offline runs queue
-all requests at once. A throughput is output tokens over the whole run, its end included, for the instance,
-or divided by its GPUs where it is told for each.
+all requests at once, and fill steps as trtllm-bench does (sim.validate.trtllmbench). A throughput is output
+tokens over the whole run, its end included, for the instance, or divided by its GPUs where it is told for
+each.
 MLPerf: prompts of Llama-3.1-8B are articles of CNN/DailyMail of 778 tokens in the mean and outputs have 128
 tokens, both from memory; one replica on each GPU.
 Ignores: everything that these tables do not say of the engine's settings.
@@ -11,12 +12,14 @@ Ignores: everything that these tables do not say of the engine's settings.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from sim.base.errors import UnsupportedError
-from sim.validate.closedloop import PS_PER_MS, Load
+from sim.validate.closedloop import PS_PER_MS, ClosedLoop, Load, Seen
 from sim.validate.expression import Prediction
 from sim.validate.publishedentry import Entry
-from sim.validate.setup import Setup, model_named, replica, seen
+from sim.validate.setup import Setup, check_fits, model_named, replica, seen
+from sim.validate.trtllmbench import tuned
 
 HARDWARE = (
     (r"GB300", "gb300-tray"),
@@ -52,10 +55,18 @@ def offline(entry: Entry) -> Prediction | None:
         return None
     setup = _setup(entry)
     requests = _count(queued[1])
-    came = seen(setup, Load(requests, requests, _count(lengths[1]), _count(lengths[2])))
+    came = _benched(setup, Load(requests, requests, _count(lengths[1]), _count(lengths[2])))
     is_per_gpu = "/GPU" in entry.unit
     value = came.output_tokens_per_s / (setup.tp if is_per_gpu else 1)
     return Prediction(value, f"offline throughput, {setup.model}")
+
+
+@cache
+def _benched(setup: Setup, load: Load) -> Seen:
+    """What comes of a run of trtllm-bench; equal questions are answered once."""
+    server = replica(setup)
+    check_fits(server, load)
+    return ClosedLoop(tuned(server, load), load).run()
 
 
 def closed_loop(entry: Entry) -> Prediction | None:

@@ -111,12 +111,17 @@ def rule_of(engine: Engine) -> Rule:
 def seen(setup: Setup, load: Load) -> Seen:
     """What users of a setup see under a load; equal questions are answered once."""
     server = replica(setup)
+    check_fits(server, load)
+    return ClosedLoop(server, load).run()
+
+
+def check_fits(server: Replica, load: Load) -> None:
+    """Refuse a load whose longest sequence does not fit."""
     if not fits(server, load):
         longest = load.input_tokens + load.output_tokens
         raise UnsupportedError(
             f"a sequence of {longest:,} tokens does not fit the {server.kv_tokens:,} of KV"
         )
-    return ClosedLoop(server, load).run()
 
 
 def model_named(path: str) -> str:

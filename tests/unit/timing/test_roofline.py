@@ -95,6 +95,15 @@ def test_items_and_streams_of_the_decode_kernel():
     assert table.per_token_ps == [0, 64, 32, 22, 16, 16, 16, 16, 16]  # 64/3 rounded up
 
 
+def test_a_cache_in_fp8_is_read_at_its_part_of_the_rate():
+    """8 bytes of a token in FP8, 16 in bf16, of which the part says nothing."""
+    engine = with_engine(fp8_cache_part=0.5)
+    narrow = replace(engine, shard=replace(engine.shard, kv="fp8"))
+    assert roofline(narrow).decode_table(1).per_token_ps == [0, 16]
+    assert roofline(engine).decode_table(1).per_token_ps == [0, 16]
+    assert roofline(replace(narrow, engine=PLACEMENT.engine)).decode_table(1).per_token_ps == [0, 8]
+
+
 def test_layers_take_what_no_operator_stands_for():
     plain, engine = roofline(PLACEMENT), with_engine(layer_time_ps=9)
     assert roofline(engine).decode_table(1).base_ps[1] - plain.decode_table(1).base_ps[1] == 9

@@ -69,6 +69,7 @@ ENGINE = Engine(
     step_gap_ps=0,
     change_gap_ps=0,
     layer_time_ps=0,
+    fp8_cache_part=1.0,
     request_time_ps=0,
     send_time_ps=0,
     handoff_start_ps=0,
