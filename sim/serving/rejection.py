@@ -49,7 +49,7 @@ class Rejection:
         prefill, decode = self.views
         if self.prefill is not None and self.ttft_limit_ps is not None:
             self.prefill.ask(request, prefill)
-            if self.prefill.ttft_ps(replica) > self.ttft_limit_ps:
+            if now_ps - request.arrived_ps + self.prefill.ttft_ps(replica) > self.ttft_limit_ps:
                 return TTFT_ABOVE_LIMIT
         if self.decode is not None and self.tbt_limit_ps is not None and request.output_tokens > 1:
             decode.now_ps = now_ps

@@ -36,3 +36,10 @@ def test_users_wait_for_it_at_every_turn_and_the_end_of_the_window_loses_nobody(
     assert (rows["status"] == "finished").all()
     assert rows["ttft_s"].min() >= 0.025
     assert (rows["arrived_at_s"] + 0.025 > 0.95).any()  # one was in the front end when the window ended
+
+
+@pytest.mark.parametrize(("limit", "all_are_rejected"), [("24 ms", True), ("10 s", False)])
+def test_early_rejection_counts_it_as_part_of_ttft(tmp_path, limit, all_are_rejected):
+    sets = ("engine=trtllm", "router.reject=slo", f"slo=[ttft p90 < {limit}]")
+    rows = played(tmp_path, *sets).requests
+    assert (rows["status"] == "rejected").all() == all_are_rejected
