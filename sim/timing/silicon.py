@@ -64,6 +64,9 @@ MODELS: Mapping[str, str] = {
 
 PRODUCTS: Mapping[str, str | None] = {"bf16": "bfloat16", "fp8": "fp8", "fp4": "nvfp4", "native": None}
 CACHES: Mapping[str, str] = {"bf16": "bfloat16", "fp8": "fp8"}
+GRID = 1
+"""Counts up when the sizes below change, so that answers on other grids are not taken for these."""
+
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 1024, 2048)
 CONTEXTS = (128, 512, 2048, 8192, 32_768, 131_072)
 PROMPTS = (16, 128, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536)
@@ -100,7 +103,7 @@ def cache_folder() -> Path:
     """Where answers are kept."""
     import pooch  # noqa: PLC0415
 
-    return Path(pooch.os_cache("kvfabric")) / f"silicon-{VERSION}"
+    return Path(pooch.os_cache("kvfabric")) / f"silicon-{VERSION}-grid-{GRID}"
 
 
 def device_of_answers(placement: Placement, engine: Asked) -> Device:
