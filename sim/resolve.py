@@ -29,7 +29,7 @@ from sim.serving.lending import kv_plan, lent_blocks
 from sim.serving.order import order
 from sim.serving.ownrouter import own_router
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
-from sim.serving.pools import misfits, pool_plan, rule_of, token_ps
+from sim.serving.pools import misfits, overfull_hosts, pool_plan, rule_of, token_ps
 from sim.serving.rejection import smallest_ps
 from sim.serving.routerplan import router_plan
 from sim.serving.routers import Policy, router
@@ -226,6 +226,9 @@ def _check_pool(scenario: Scenario, cluster: Cluster, placement: Placement, mist
     for i, lost in enumerate(form.lost):
         if lent and not any(lost.node in nodes for nodes in lent):
             mistakes.at(f"kv_pool.lost.{i}.node", f"node {lost.node} lends nothing", "name one that does")
+    for i, problem, hint in overfull_hosts(scenario.pools, cluster, placement.engine):
+        key = "swap_space" if scenario.pools[i].swap_space is not None else "preemption"
+        mistakes.at(f"pools.{i}.{key}", problem, hint)
 
 
 def _is_topology_file(path: Path, mistakes: Mistakes) -> bool:

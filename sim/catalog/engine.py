@@ -31,7 +31,8 @@ class Engine(Entry):
     `batching`, `token_budget`, `chunk_tokens` (of one prompt in a step) and `max_sequences` are how steps are
     filled where the scenario does not say it. `kv_reservation` takes memory for the whole sequence when its
     prompt is let in, or lets it grow page by page; then `watermark_fraction` of it stays free when prompts
-    are let in, and `preemption` says what becomes of a sequence that finds no page.
+    are let in, and `preemption` says what becomes of a sequence that finds no page;
+    `swap_space_bytes` of host memory for each GPU take it in where it is swapped (0: no default).
     `sequence_host_time_ps` is added to each step for each sequence; `overlaps_host` prepares a step on the
     host while the GPU still works on the last. What the host does between steps, which no measured time of a
     step holds: `prefill_gap_ps` before one with prompts, `step_gap_ps` before a decode step, `change_gap_ps`
@@ -80,6 +81,7 @@ class Engine(Entry):
     layer_time_ps: int
     request_time_ps: int
     restart_time_ps: int
+    swap_space_bytes: int = 0
 
     @classmethod
     def read(cls, fields: Fields) -> Engine:
@@ -134,7 +136,8 @@ def _scheduling(fields: Fields) -> dict[str, Any]:
         "chunk_tokens": fields.count("chunk_tokens") if fields.has("chunk_tokens") else budget,
         "max_sequences": fields.count("max_sequences"),
         "kv_reservation": fields.text("kv_reservation", ("whole", "grow")),
-        "preemption": fields.text("preemption", ("recompute", "never")),
+        "preemption": fields.text("preemption", ("recompute", "swap", "never")),
+        "swap_space_bytes": fields.whole_quantity("swap_space", "size") if fields.has("swap_space") else 0,
         "watermark_fraction": spare,
     }
 

@@ -9,10 +9,18 @@ from pydantic import Field, PositiveInt, model_validator
 from sim.base.errors import ValueProblem
 from sim.config.form import Form, Name, NamedForm
 from sim.config.place import Place
-from sim.config.quantities import Fraction, TableSource, as_written
+from sim.config.quantities import Fraction, Size, TableSource, as_written
 
 Role = Literal["prefill", "decode", "colocated"]
-COLOCATED_ONLY = ("batching", "chunk_tokens", "order", "reserve", "watermark")
+COLOCATED_ONLY = (
+    "batching",
+    "chunk_tokens",
+    "order",
+    "reserve",
+    "watermark",
+    "preemption",
+    "swap_space",
+)
 """Fields that mean nothing where a pool only prefills or only decodes."""
 
 
@@ -87,6 +95,16 @@ class Pool(NamedForm):
         description="colocated, grow: share of KV memory that stays free when prompts are let in, such as "
         "`1 %`; absent: as the engine does it",
     )
+    preemption: Literal["recompute", "swap"] | None = Field(
+        None,
+        description="colocated, grow: what becomes of a sequence that finds no page: it is computed anew, or "
+        "waits in host memory; absent: as the engine does it",
+    )
+    swap_space: Size | None = Field(
+        None,
+        description="colocated, swap: host memory for each GPU, such as `4 GiB`; absent: as the engine does "
+        "it",
+    )
     timing: Timing | None = Field(
         None, description="where the times of these replicas come from; else as the scenario says"
     )
@@ -105,5 +123,11 @@ class Pool(NamedForm):
                 "nothing grows where memory is reserved whole, so a watermark keeps nothing free",
                 "write reserve: grow, or take the watermark out",
                 ["watermark"],
+            )
+        if self.swap_space is not None and self.preemption == "recompute":
+            raise ValueProblem(
+                "nothing waits in host memory where sequences are computed anew",
+                "write preemption: swap, or take swap_space out",
+                ["swap_space"],
             )
         return self

@@ -90,9 +90,10 @@ def _replicas(figures: Figures) -> Iterator[Line]:
 
 def _batches(pool: dict[str, Any]) -> str:
     """How many sequences a decode step had on average, and how often one gave way for want of memory."""
-    batch, preempted = pool.get("mean_batch"), pool.get("preempted")
+    batch, preempted, swapped = pool.get("mean_batch"), pool.get("preempted"), pool.get("swapped")
     text = f" · {words.number(batch)} sequences a step" if batch else ""
-    return text + (f" · {words.whole(preempted)} preempted" if preempted else "")
+    text += f" · {words.whole(preempted)} preempted" if preempted else ""
+    return text + (f", {words.whole(swapped)} to host memory" if swapped else "")
 
 
 def _computed(figures: Figures) -> Line:

@@ -7,7 +7,7 @@ the requests that happened to finish, a load that grows without end, a link that
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from sim.results.measured import Measured
 from sim.results.stats import SAMPLES_BEYOND, samples_beyond
 from sim.results.words import counted, percent, seconds, whole
 from sim.tables.schema import PS_PER_S
-from sim.tables.uses import LinkUse, Outcome
+from sim.tables.uses import LinkUse, Outcome, ReplicaUse
 
 UNFINISHED_FRACTION = 0.01
 GROWTH_S_PER_S = 0.02
@@ -72,17 +72,29 @@ def _overload(measured: Measured, outcome: Outcome, scenario: Scenario) -> Itera
 
 def _preempted(outcome: Outcome) -> Iterator[Advice]:
     """Pools in which more than one sequence in a hundred was put aside for want of KV memory."""
-    pools: dict[str, tuple[int, int]] = {}
+    pools: dict[str, list[ReplicaUse]] = {}
     for replica in outcome.replicas:
-        requests, preempted = pools.get(replica.pool, (0, 0))
-        pools[replica.pool] = requests + replica.requests, preempted + replica.preempted
-    for name, (requests, preempted) in pools.items():
+        pools.setdefault(replica.pool, []).append(replica)
+    for name, members in pools.items():
+        requests = sum(replica.requests for replica in members)
+        preempted = sum(replica.preempted for replica in members)
         if preempted > PREEMPTED_FRACTION * requests:
             yield Advice(
                 f"{name} ran out of KV memory: {counted(preempted, 'time')} a sequence was put aside and "
-                f"computed anew, over {counted(requests, 'request')}",
+                f"{_brought_back(members)}, over {counted(requests, 'request')}",
                 f"lower pools.{name}.max_sequences, raise pools.{name}.watermark, or add replicas",
             )
+
+
+def _brought_back(members: Sequence[ReplicaUse]) -> str:
+    """How sequences that were put aside came back."""
+    preempted, swapped = (sum(getattr(one, key) for one in members) for key in ("preempted", "swapped"))
+    if not swapped:
+        return "computed anew"
+    if swapped == preempted:
+        return "copied to host memory and back"
+    anew = counted(preempted - swapped, "time")
+    return f"copied to host memory and back ({anew} computed anew)"
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> float:

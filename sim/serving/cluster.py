@@ -46,7 +46,7 @@ class Serving:
         self.handoff = Handoff(self.prefill, self.decode, fabric, self.network, plan)
         self.colocated: ColocatedPool | None = None
         if plan.colocated is not None:
-            self.colocated = ColocatedPool(clock, plan, log, self._finished)
+            self.colocated = ColocatedPool(clock, plan, log, self._finished, (fabric, self.network))
         self.dispatch = Dispatch(plan)
         pools: tuple[PrefillPool | DecodePool | ColocatedPool, ...] = (self.prefill, self.decode)
         for pool in pools if self.colocated is None else (*pools, self.colocated):

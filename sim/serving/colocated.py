@@ -17,10 +17,11 @@ from sim.serving.colocatedreplica import ColocatedReplica
 from sim.serving.job import Job
 from sim.serving.loads import loads_of
 from sim.serving.order import order
-from sim.serving.plan import BatchingPlan, PoolPlan, ServingPlan
+from sim.serving.plan import BatchingPlan, PoolPlan, Seat, ServingPlan
 from sim.serving.routers import NOTHING
 from sim.serving.routing import chooser_of, view_of
 from sim.serving.sequence import Sequence as Running
+from sim.serving.swapping import SwappingReplica, Wires
 from sim.tables.recorder import Recorder
 from sim.workload.request import NO_BLOCKS, Request
 
@@ -37,7 +38,12 @@ class ColocatedPool:
     """
 
     def __init__(
-        self, clock: Clock, plan: ServingPlan, log: Recorder, finished: Callable[[Job], None]
+        self,
+        clock: Clock,
+        plan: ServingPlan,
+        log: Recorder,
+        finished: Callable[[Job], None],
+        wires: Wires,
     ) -> None:
         assert plan.colocated is not None
         assert plan.colocated.batching is not None
@@ -65,9 +71,14 @@ class ColocatedPool:
         self.first_prefill, self.first_decode = len(plan.prefill.seats), len(plan.decode.seats)
         first_rank = TIMER + self.first_prefill + self.first_decode
         self.replicas = [
-            ColocatedReplica(self, number, seat, first_rank + number)
+            self._replica(number, seat, first_rank + number, wires)
             for number, seat in enumerate(self.plan.seats)
         ]
+
+    def _replica(self, number: int, seat: Seat, rank: int, wires: Wires) -> ColocatedReplica:
+        if self.batching.swap is not None:
+            return SwappingReplica(self, number, seat, rank, wires)
+        return ColocatedReplica(self, number, seat, rank)
 
     def route(self, request: Request, blocks: Sequence[int], now_ps: int) -> int:
         """Choose a replica for a request."""
@@ -111,6 +122,12 @@ class ColocatedPool:
     def own_pages(self, blocks: Sequence[int], tokens: int) -> int:
         """Pages of a sequence beside its shared blocks."""
         return max(self.kv_pages(tokens) - len(blocks) * self.block_tokens // self.page_tokens, 0)
+
+    def first_pages(self, sequence: Running) -> int:
+        """Pages that a sequence takes beside its shared blocks when it is let in."""
+        request = sequence.job.request
+        whole = request.input_tokens + request.output_tokens
+        return self.own_pages(sequence.blocks, whole if self.batching.reserves_whole else sequence.total)
 
     def holds(self, request: Request, blocks: Sequence[int]) -> bool:
         """Whether a replica has room for a whole sequence when it has nothing else to do."""

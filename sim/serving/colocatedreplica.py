@@ -9,83 +9,55 @@ steps follow one another until something changes: they are taken in closed form,
 Memory is taken for the prompt when it is let in, and for the output either with it (whole) or page by page
 (grow). A decode step that finds no page puts the last sequence of the order aside: it gives back what it
 holds, waits in its place, and computes prompt and output anew; what its full blocks left in the cache it
-finds again. While `spare_blocks` would not stay free nobody is let in, unless the replica is empty.
+finds again (or waits in host memory: sim.serving.swapping). While `spare_blocks` would not stay free nobody
+is let in, unless the replica is empty.
 Source: the scheduler of vLLM v1 (vllm/v1/core/sched/scheduler.py).
 Ignores: memory that chunks take one by one: a prompt takes its own at once.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import insort
 from collections.abc import Generator
-from heapq import heapify, heappop, heappush
+from heapq import heappop
 from typing import TYPE_CHECKING
 
 from simpy import Event
 
-from sim.clock import Clock, Errand, Moment
-from sim.kvpool.cache import Cache
+from sim.clock import Errand, Moment
+from sim.network.waiting import Delivery
 from sim.serving.background import Background
 from sim.serving.batching import Allowance, Load
 from sim.serving.job import UNFINISHED, Job
-from sim.serving.pages import PagedMemory
 from sim.serving.plan import Seat
 from sim.serving.segment import Segment, gap_row
-from sim.serving.sequence import Sequence
+from sim.serving.sequence import Chunks, Sequence
+from sim.serving.tenants import Tenants
 from sim.tables.schema import NOT_YET
 
 if TYPE_CHECKING:
     from sim.serving.colocated import ColocatedPool
 
-Chunks = list[tuple[Sequence, int]]
-"""Sequences whose prompts a step computes, and how many tokens of each."""
 
-
-class ColocatedReplica:
-    """One copy of the model; `number` is its place in the pool.
-
-    `waiting` is in the pool's order, `_under_way` in that of being let in. `_running` is a heap of (step at
-    whose end it is done, request id, sequence); `_joining` of them have not taken part in a step yet, all
-    others had their last token at `_token_ps`. `_segment` are the decode steps under way, if any.
-    """
+class ColocatedReplica(Tenants):
+    """One copy of the model. `_segment` are the decode steps under way, if any."""
 
     def __init__(self, pool: ColocatedPool, number: int, seat: Seat, rank: int) -> None:
-        self.pool = pool
-        self.clock: Clock = pool.clock
-        self.number = number
-        self.seat = seat
-        self.memory = Cache(pool.capacity_blocks, pool.tree, number)
-        self.pages = PagedMemory(self.memory, pool.page_tokens, pool.block_tokens)
+        super().__init__(pool, number, seat)
         self.nics: Background | None = None
-        self.waiting: list[Sequence] = []
         self.busy_ps = self.requests = self.tokens = self.prompt_tokens = 0
-        self.steps = self.decoded = self.preemptions = self.decoding_ps = 0
+        self.steps = self.decoded = self.decoding_ps = 0
         self._host = pool.plan.host
         self._rank = rank
         self._record = pool.log.segment
         self._lengths: set[int] | None = set() if pool.plan.first_length_ps else None
-        self._under_way: list[Sequence] = []
-        self._running: list[tuple[int, int, Sequence]] = []
-        self._joining: list[Sequence] = []
         self._segment: Segment | None = None
-        self._measured = self._context = self._step = self._token_ps = 0
         self._busy_from_ps = NOT_YET
-        self._gave_way = False
-        self._is_changed = False
+        self._has_copies = False
         self._has_gone = False
         self._alarm: Moment | None = None
         self._idle: Moment | None = None
         Errand(self.serve())
-
-    @property
-    def running(self) -> int:
-        """Sequences that decode."""
-        return len(self._running)
-
-    @property
-    def under_way(self) -> int:
-        """Prompts of which a part is computed."""
-        return len(self._under_way)
 
     def submit(self, sequence: Sequence) -> None:
         """Let a request wait in its place; steps under way end at the next boundary if it may get in."""
@@ -113,13 +85,15 @@ class ColocatedReplica:
         """Time with work up to now, the part of a step under way included."""
         return self.busy_ps + (now_ps - self._busy_from_ps if self._busy_from_ps >= 0 else 0)
 
-    def serve(self) -> Generator[Event, None, None]:
+    def serve(self) -> Generator[Event, Delivery, None]:
         """Take step after step, for as long as the simulation runs."""
         while True:
-            self._gave_way = False
+            self._gave_way = self._has_copies = False
             chunks, mixes = self._fill()
             if not chunks:
                 self._make_room()
+            if self._has_copies:
+                yield from self._copy()
             if not chunks and not self._running:
                 if self._gave_way:
                     continue  # nobody is left: now there is room for the first of those that wait
@@ -181,19 +155,19 @@ class ColocatedReplica:
         places = min(allowance.prompts, limits.max_sequences - len(self._running) - len(self._under_way))
         while waiting and places > 0 and left > 0:
             sequence = waiting[0]
+            if sequence.kept_pages:
+                if not self._fetch(sequence):
+                    return
+                left, places = left - allowance.mixes, places - 1
+                continue
             match = self.pool.tree.match(sequence.blocks) if sequence.blocks else None
             hits = match.depth(self.number) if match is not None else 0
             new = sequence.total - self.pool.saved(hits, sequence.total)
             tokens = min(new, left, limits.chunk_tokens) if allowance.is_chunked else new
             if chunks and tokens > left:
                 return
-            whole = self.pool.batching.reserves_whole
-            request = sequence.job.request
-            wanted = request.input_tokens + request.output_tokens if whole else sequence.total
-            pages = self.pool.own_pages(sequence.blocks, wanted)
-            is_empty = not self._running and not self._under_way
-            spare = 0 if is_empty else self.pool.spare_blocks
-            sequence.lease = self.pages.admit(sequence.blocks, pages, spare, match)
+            pages = self.pool.first_pages(sequence)
+            sequence.lease = self.pages.admit(sequence.blocks, pages, self._spare_blocks(), match)
             if sequence.lease is None:
                 return
             del waiting[0]
@@ -203,6 +177,14 @@ class ColocatedReplica:
             chunks.append((sequence, tokens))
             left -= tokens
             places -= 1
+
+    def _fetch(self, _sequence: Sequence) -> bool:
+        """Let one that waits in host memory in; whether there is room. Here nobody does."""
+        return False
+
+    def _copy(self) -> Generator[Event, Delivery, None]:
+        """Wait for what is copied before the next step. Here nothing is."""
+        yield from ()
 
     # Steps with prompts.
 
@@ -254,13 +236,7 @@ class ColocatedReplica:
         if sequence.tokens == job.request.output_tokens:
             self._finish(sequence)
             return
-        sequence.joined_at = self._step
-        done_at = self._step + job.request.output_tokens - sequence.tokens
-        heappush(self._running, (done_at, job.request.id, sequence))
-        self._context += sequence.total
-        self._measured += job.measured
-        self._joining.append(sequence)
-        self._is_changed = True
+        self._join(sequence)
 
     # Decode steps.
 
@@ -270,7 +246,7 @@ class ColocatedReplica:
         growth = table.per_token_ps[batch] * batch
         first = table.step_ps(batch, self._context)
         wait_ps = self._host.change_ps if self._is_changed else 0
-        most = 1 if self._gave_way else self._running[0][0] - self._step
+        most = 1 if self._gave_way or self._has_copies else self._running[0][0] - self._step
         segment = Segment(self.clock.now + wait_ps, self._affordable(most), first, growth)
         self._begin_steps(segment)
         if self.nics is not None:
@@ -322,74 +298,12 @@ class ColocatedReplica:
         self.pool.loads.done(self.number, sequence.job.estimate_tokens)
         self.pool.finished(sequence.job)
 
-    # Memory.
-
-    def _missing(self, steps: int) -> int:
-        """Pages that so many steps would need beyond those that are there."""
-        own_pages, step = self.pool.own_pages, self._step + steps - 1
-        return sum(
-            max(own_pages(sequence.blocks, sequence.context(step)) - sequence.pages, 0)
-            for _, _, sequence in self._running
-        )
-
-    def _affordable(self, most: int) -> int:
-        """How many steps there are pages for, up to a number; memory of others does not change meanwhile."""
-        has_room, page_tokens = self.pages.has_room, self.pool.page_tokens
-        if self.pool.batching.reserves_whole or has_room(len(self._running) * (most // page_tokens + 1)):
-            return most
-        return bisect_left(range(1, most + 1), True, key=lambda steps: not has_room(self._missing(steps)))
-
-    def _take_pages(self, steps: int) -> None:
-        """Take the pages that will be filled after so many more steps."""
-        if self.pool.batching.reserves_whole:
-            return
-        self.pages.take(self._missing(steps))
-        for _, _, sequence in self._running:
-            pages = self.pool.own_pages(sequence.blocks, sequence.context(self._step + steps - 1))
-            sequence.pages = max(sequence.pages, pages)
-
-    def _make_room(self) -> bool:
-        """Put sequences aside, the last of the order first, until one step is possible; whether any was."""
-        while self._running and not self._affordable(1):
-            self._put_aside(max([*self._under_way, *(entry[2] for entry in self._running)]))
-            self._gave_way = True
-        return self._gave_way
-
-    def _put_aside(self, sequence: Sequence) -> None:
-        """Take everything from a sequence and let it wait in its place."""
-        self._take_out(sequence)
-        self.preemptions += 1
-        sequence.job.put_aside(self.clock.now)
-        insort(self.waiting, sequence)
-
-    def _take_out(self, sequence: Sequence) -> None:
-        """Take a sequence out of those that are computed or decode, and everything that it holds."""
-        if sequence in self._under_way:
-            self._under_way.remove(sequence)
-        else:
-            self._running = [entry for entry in self._running if entry[2] is not sequence]
-            heapify(self._running)
-            self._context -= sequence.context(self._step)
-            self._measured -= sequence.job.measured
-            self._is_changed = True
-            if sequence in self._joining:
-                self._joining.remove(sequence)
-            elif self._step > sequence.joined_at:
-                sequence.tokens += self._step - sequence.joined_at
-                sequence.last_token_ps = self._token_ps
-        self._give_back(sequence)
-
     def _drop_gone(self) -> None:
         """Let go of sequences whose users have left."""
         self._has_gone = False
         for sequence in [*self._under_way, *(entry[2] for entry in sorted(self._running))]:
             if sequence.job.status != UNFINISHED:
                 self._take_out(sequence)
-
-    def _give_back(self, sequence: Sequence) -> None:
-        assert sequence.lease is not None
-        self.pages.release(sequence.lease, sequence.pages)
-        sequence.lease, sequence.pages = None, 0
 
     def _crossing_bytes(self, chunks: Chunks) -> float:
         """What the collectives of the step send out of each NVLink domain."""

@@ -30,7 +30,8 @@ class Counters:
     """Counters of replicas, links and pool at one instant.
 
     Replicas are those of prefill, decode and colocated pools: busy time, requests, tokens, decode steps,
-    tokens decoded, sequences put aside, time of steps without prompts.
+    tokens decoded, sequences put aside, time of steps without prompts, how often memory ran out, sequences
+    put aside to host memory.
     """
 
     at_ps: int
@@ -107,6 +108,8 @@ class Meter:
                 decoded=after[4] - before[4],
                 preempted=after[5] - before[5],
                 decoding_ps=after[6] - before[6],
+                shortages=after[7] - before[7],
+                swapped=after[8] - before[8],
             )
             for (plan, number), before, after in zip(places, self._begin.replicas, end.replicas, strict=True)
         )
@@ -200,7 +203,8 @@ def _counted(replica: PrefillReplica | DecodeReplica | ColocatedReplica, now_ps:
     if isinstance(replica, ColocatedReplica):
         tokens, decoding_ps = replica.prompt_tokens + replica.tokens, replica.decoding_ps
         steps = (replica.steps, replica.decoded, replica.preemptions)
-        return (busy_ps, replica.requests, tokens, *steps, decoding_ps)
+        short = (replica.shortages, replica.swapped)
+        return (busy_ps, replica.requests, tokens, *steps, decoding_ps, *short)
     if isinstance(replica, DecodeReplica):
-        return (busy_ps, replica.requests, replica.tokens, replica.steps, replica.tokens, 0, 0)
-    return (busy_ps, replica.requests, replica.tokens, 0, 0, 0, 0)
+        return (busy_ps, replica.requests, replica.tokens, replica.steps, replica.tokens, 0, 0, 0, 0)
+    return (busy_ps, replica.requests, replica.tokens, 0, 0, 0, 0, 0, 0)

@@ -71,12 +71,21 @@ NO_HOST = HostTimes()
 
 
 @dataclass(frozen=True, slots=True)
+class SwapPlan:
+    """Host memory for sequences that give way: `pages` for each replica; each rank moves its part of one."""
+
+    pages: int
+    rank_page_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class BatchingPlan:
     """How a colocated replica fills its steps and its memory.
 
     `rule` and `order` are names (sim.serving.batching, sim.serving.order). `chunk_tokens` bounds what a step
     computes of one prompt. `reserves_whole`: memory is taken for prompt and output when a prompt is let in,
-    else page by page. `spare_tokens` stay free when prompts are let in.
+    else page by page. `spare_tokens` stay free when prompts are let in. Sequences that give way are computed
+    anew, or wait in host memory where there is a `swap`.
     """
 
     rule: str
@@ -84,6 +93,7 @@ class BatchingPlan:
     chunk_tokens: int = 1 << 62
     reserves_whole: bool = True
     spare_tokens: int = 0
+    swap: SwapPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)

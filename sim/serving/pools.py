@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from sim.base.units import show
 from sim.catalog import Engine
 from sim.config.pool import Pool
 from sim.serving.batching import OF_ROLE, Limits, Load, Rule
-from sim.serving.plan import BatchingPlan, Collectives, HostTimes, PoolPlan, Seat
+from sim.serving.plan import BatchingPlan, Collectives, HostTimes, PoolPlan, Seat, SwapPlan
 from sim.tables.schema import PS_PER_S
 from sim.timing.memory import MemoryPlan
 from sim.timing.operators import crossing_bytes_per_token
 from sim.timing.placement import Placement
 from sim.timing.timing import Timing
+from sim.topology.cluster import Cluster
 
 Mistake = tuple[str, str, str]
 """A key, what is wrong with it, and a remedy."""
@@ -42,7 +44,7 @@ def pool_plan(
             engine.send_time_ps if pool.role == "prefill" else 0,
             token_ps(placement, engine.send_bytes_per_s),
         ),
-        batching=_batching(pool, engine, memory, limits) if pool.role == "colocated" else None,
+        batching=_batching(pool, placement, memory, limits) if pool.role == "colocated" else None,
     )
 
 
@@ -73,6 +75,15 @@ def misfits(pool: Pool, engine: Engine, rule: Rule) -> Iterator[Mistake]:
     if name in OF_ROLE.values():
         role = next(role for role, its in OF_ROLE.items() if its == name)
         yield "batching", f"{name} is what pools with role {role} do", f"write role: {role}, or another rule"
+    if pool.preemption == "swap" and (pool.reserve or engine.kv_reservation) == "whole":
+        problem = "memory is reserved whole, so nobody gives way, and nothing is swapped"
+        yield "preemption", problem, "write reserve: grow, or take it out"
+    if does_swap(pool, engine) and not swap_bytes(pool, engine):
+        problem = f"sequences are swapped to host memory, and {engine.title} does not say how much"
+        yield "preemption", problem, "write swap_space, such as swap_space: 4 GiB"
+    if pool.swap_space is not None and not does_swap(pool, engine):
+        problem = f"nothing is swapped to host memory: {engine.title} computes sequences anew"
+        yield "swap_space", problem, "write preemption: swap, or take it out"
     if pool.chunk_tokens is not None and not allowance.is_chunked:
         yield (
             "chunk_tokens",
@@ -96,7 +107,30 @@ def misfits(pool: Pool, engine: Engine, rule: Rule) -> Iterator[Mistake]:
         yield "place", problem, "write place: packed, spread or nodes"
 
 
-def _batching(pool: Pool, engine: Engine, memory: MemoryPlan, limits: Limits) -> BatchingPlan:
+def does_swap(pool: Pool, engine: Engine) -> bool:
+    """Whether sequences that find no page wait in host memory."""
+    return pool.role == "colocated" and (pool.preemption or engine.preemption) == "swap"
+
+
+def swap_bytes(pool: Pool, engine: Engine) -> int:
+    """Host memory for each GPU."""
+    return engine.swap_space_bytes if pool.swap_space is None else pool.swap_space
+
+
+def overfull_hosts(pools: Sequence[Pool], cluster: Cluster, engine: Engine) -> Iterator[tuple[int, str, str]]:
+    """Pools whose sequences would take more host memory than a node has: number, problem and remedy."""
+    for i, pool in enumerate(pools):
+        each = swap_bytes(pool, engine) if does_swap(pool, engine) else 0
+        for node in cluster.types:
+            if each * node.gpus > node.dram_bytes:
+                has, most = show(node.dram_bytes, "size"), node.dram_bytes // node.gpus // 10**9
+                problem = f"{node.gpus} GPUs with {show(each, 'size')} each, and {node.title} has {has}"
+                yield i, problem, f"write {most} GB or less"
+                break
+
+
+def _batching(pool: Pool, placement: Placement, memory: MemoryPlan, limits: Limits) -> BatchingPlan:
+    engine = placement.engine
     grows = (pool.reserve or engine.kv_reservation) == "grow"
     watermark = engine.watermark_fraction if pool.watermark is None else pool.watermark
     return BatchingPlan(
@@ -105,7 +139,17 @@ def _batching(pool: Pool, engine: Engine, memory: MemoryPlan, limits: Limits) ->
         chunk_tokens=limits.chunk_tokens,
         reserves_whole=not grows,
         spare_tokens=round(memory.kv_tokens * watermark) if grows else 0,
+        swap=_swap(pool, placement),
     )
+
+
+def _swap(pool: Pool, placement: Placement) -> SwapPlan | None:
+    """Host memory of a replica, in pages of which each rank has its part."""
+    engine = placement.engine
+    if not does_swap(pool, engine):
+        return None
+    page_bytes = placement.shard.kv_bytes_per_token_per_gpu * engine.page_tokens
+    return SwapPlan(swap_bytes(pool, engine) // page_bytes, page_bytes)
 
 
 def _collectives(placement: Placement, max_sequences: int) -> Collectives | None:

@@ -15,10 +15,22 @@ class Sequence:
 
     `blocks` are the full blocks of its prompt that may be shared. `left` tokens are to be computed of its
     prompt, and of what it had put out before it was put aside. `tokens` had come when it joined the decode
-    batch, at step `joined_at` of the replica. `lease` and `pages` are what it holds.
+    batch, at step `joined_at` of the replica. `lease` and `pages` are what it holds, `kept_pages` what it has
+    in host memory while it is put aside.
     """
 
-    __slots__ = ("blocks", "job", "joined_at", "key", "last_token_ps", "lease", "left", "pages", "tokens")
+    __slots__ = (
+        "blocks",
+        "job",
+        "joined_at",
+        "kept_pages",
+        "key",
+        "last_token_ps",
+        "lease",
+        "left",
+        "pages",
+        "tokens",
+    )
 
     def __init__(self, job: Job, key: Key, blocks: Items[int]) -> None:
         self.job = job
@@ -28,6 +40,7 @@ class Sequence:
         self.tokens = 0
         self.joined_at = 0
         self.pages = 0
+        self.kept_pages = 0
         self.lease: Lease | None = None
         self.last_token_ps = NOT_YET
 
@@ -51,3 +64,7 @@ class Sequence:
 
     def __lt__(self, other: Sequence) -> bool:
         return self.key < other.key
+
+
+Chunks = list[tuple[Sequence, int]]
+"""Sequences whose prompts a step computes, and how many tokens of each."""

@@ -78,4 +78,8 @@ their gap to the token before is not the length of that step but `second_token -
 """
 
 SAMPLE_COLUMNS: tuple[str, ...] = ("at_ps", "kind", "name", "metric", "value")
-"""Long form: one reading of one thing at one instant, e.g. (…, "pool", "prefill", "queued", 12)."""
+"""Long form: one reading of one thing at one instant, e.g. (…, "pool", "prefill", "queued", 12).
+
+Most are taken at equal intervals. A replica that runs out of KV memory says so at that instant: (…,
+"out_of_memory", "serve-3", "missing_pages", 2), the pages that its next step lacked before anybody gave way.
+"""

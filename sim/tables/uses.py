@@ -51,7 +51,8 @@ class ReplicaUse:
     """One replica over the measured window: `busy_ps` is time with work in the engine, `gpu` its kind.
 
     Of a replica that decodes, `steps` gave `decoded` tokens; `preempted` counts sequences put aside for want
-    of memory. `tokens` are prompt tokens computed, tokens put out, or both where it is colocated; then
+    of memory, `swapped` those of them that went to host memory, `shortages` the boundaries of steps at which
+    that happened. `tokens` are prompt tokens computed, tokens put out, or both where it is colocated; then
     `decoding_ps` of its time went to steps without prompts.
     """
 
@@ -68,6 +69,8 @@ class ReplicaUse:
     decoded: int = 0
     preempted: int = 0
     decoding_ps: int = 0
+    shortages: int = 0
+    swapped: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from models.play import drawn_requests, plan, play, pool, seat
 from models.rebuild import rows
 from models.wires import OwnWires
 
-from sim.serving.plan import BatchingPlan, HostTimes, RouterPlan
+from sim.serving.plan import BatchingPlan, HostTimes, RouterPlan, SwapPlan
 from sim.tables.gaps import TokenGaps
 from sim.timing.fixed import FixedTiming
 
@@ -100,11 +100,11 @@ def told(guest):
     }
 
 
-def compare(plan, requests):
+def compare(plan, requests, latency_ps=0):
     """Play both on one replica and compare them."""
-    played = play(plan, requests, OwnWires(0))
+    played = play(plan, requests, OwnWires(latency_ps))
     [replica] = played.serving.colocated.replicas
-    naive = StepMixed(plan.colocated, plan.page_tokens, requests)
+    naive = StepMixed(plan.colocated, plan.page_tokens, requests, latency_ps)
     found = rows(played.requests)
     assert [row["request_id"] for row in found] == [guest.request.id for guest in naive.done]
     for row, guest in zip(found, naive.done, strict=True):
@@ -117,6 +117,37 @@ def compare(plan, requests):
     assert replica.preemptions == naive.preemptions
     assert replica.steps == naive.decode_steps
     return played, naive
+
+
+def with_swap(plan, dice):
+    """The plan with host memory for those that give way, and more or less of it."""
+    swap = SwapPlan(dice.choice((0, 2, 8, 100)), dice.choice((1, 4, 30)))
+    serve = replace(
+        plan.colocated, batching=replace(plan.colocated.batching, reserves_whole=False, swap=swap)
+    )
+    return replace(plan, colocated=serve)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_same_where_sequences_wait_in_host_memory(rule):
+    seen = Counter()
+    for seed in range(120):
+        dice = Random(seed)
+        plan, requests = drawn(seed, rule)
+        plan = with_swap(plan, dice)
+        try:
+            played, naive = compare(plan, requests, dice.choice((0, 5)))
+        except Exception as wrong:
+            wrong.add_note(f"seed {seed}")
+            raise
+        [replica] = played.serving.colocated.replicas
+        assert replica.swapped == naive.swapped
+        assert replica.host_pages == plan.colocated.batching.swap.pages
+        assert (replica.memory.claimed, replica.pages.pages) == (0, 0)
+        seen["swapped"] += naive.swapped > 0
+        seen["computed anew"] += 0 < naive.swapped < naive.preemptions
+    assert seen["swapped"] >= (6 if rule == "static" else 30)
+    assert rule == "static" or seen["computed anew"] >= 5
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -153,13 +184,15 @@ def test_much_has_happened():
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_nothing_is_lost_where_blocks_are_shared(rule):
+@pytest.mark.parametrize("swaps", [False, True])
+def test_nothing_is_lost_where_blocks_are_shared(rule, swaps):
     """Tokens, blocks and requests add up when several replicas reuse prompts and put sequences aside."""
     aside = hits = 0
     for seed in range(40):
         dice = Random(seed)
         plan = replace(drawn_plan(dice, rule, replicas=dice.choice((1, 2)), reuse=True), block_tokens=4)
         plan = replace(plan, router=RouterPlan("prefix_aware", "least_loaded", 1.0))
+        plan = with_swap(plan, dice) if swaps else plan
         requests = drawn_requests(dice, 40, 4)
         played = play(plan, requests, OwnWires(0))
         pool = played.serving.colocated
@@ -170,6 +203,7 @@ def test_nothing_is_lost_where_blocks_are_shared(rule):
             assert (replica.memory.claimed, replica.pages.pages) == (0, 0)
             assert replica.memory.free + replica.memory.cached == replica.memory.capacity
             assert (replica.waiting, replica.running, replica.under_way) == ([], 0, 0)
+            assert not swaps or replica.host_pages == plan.colocated.batching.swap.pages
             aside += replica.preemptions
         assert played.serving.live == {}
         assert played.serving.dispatch.colocated == 0

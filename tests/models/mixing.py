@@ -1,7 +1,8 @@
 """A colocated replica that takes one step after the other, written from the documentation of the rules.
 
 No events and no closed form: a loop over steps, lists of requests, and memory that is counted by adding up
-what each of them has. To be obviously right and nothing else.
+what each of them has. To be obviously right and nothing else. Where there is host memory, a copy takes a
+latency and a picosecond a byte: nothing else is on its way.
 """
 
 
@@ -11,7 +12,7 @@ class Guest:
     def __init__(self, request):
         self.request = request
         self.left = 0
-        self.pages = 0
+        self.pages = self.kept = 0
         self.tokens = []
         self.began = self.computed = self.decoding = None
         self.aside = None
@@ -33,8 +34,8 @@ class Guest:
 class StepMixed:
     """One replica of a pool, with the requests that go to it, played to the end."""
 
-    def __init__(self, pool, page_tokens, requests):
-        self.pool, self.page_tokens = pool, page_tokens
+    def __init__(self, pool, page_tokens, requests, latency=0):
+        self.pool, self.page_tokens, self.latency = pool, page_tokens, latency
         self.rule, self.batching, self.host = pool.batching.rule, pool.batching, pool.host
         self.table = pool.timing.decode_table(pool.max_sequences)
         self.coming = [Guest(request) for request in requests]
@@ -42,7 +43,7 @@ class StepMixed:
         self.mixes = self.rule in ("chunked", "mixed")
         self.lengths = set()
         self.is_changed = False
-        self.preemptions = self.decode_steps = self.now = self.fullest = 0
+        self.preemptions = self.swapped = self.decode_steps = self.now = self.fullest = 0
         self.let_in_order = []
         while self.coming or self.waiting or self.inside:
             while self.coming and self.coming[0].request.arrived_ps <= self.now:
@@ -87,6 +88,7 @@ class StepMixed:
             last = max(self.inside, key=self.place)
             self.inside.remove(last)
             self.waiting.append(last)
+            self.keep(last)
             if not last.left:
                 self.is_changed = True
                 if last.decoding is None:
@@ -98,6 +100,43 @@ class StepMixed:
             gave_way = True
         return gave_way
 
+    def keep(self, guest):
+        """Copy one that decodes to host memory, if there is room; its last token is nowhere yet."""
+        swap = self.batching.swap
+        if swap is None or guest.left:
+            return
+        pages = self.pages_for(guest.context - 1)
+        if sum(other.kept for other in self.waiting) + pages <= swap.pages:
+            guest.kept = pages
+            self.swapped += 1
+            self.copying += pages
+
+    def fetch(self, guest):
+        """Copy one back, if there is room for it and for a step of those that decode; whether there was."""
+        wanted = [max(self.pages_for(one.context) - one.pages, 0) for one in self.decoders()]
+        if sum(wanted) > self.free():
+            return False
+        self.take_pages()
+        spare = -(-self.batching.spare_tokens // self.page_tokens) if self.inside else 0
+        if self.pages_for(guest.context) + spare > self.free():
+            return False
+        self.waiting.remove(guest)
+        self.inside.append(guest)
+        self.let_in_order.append(guest.request.id)
+        guest.pages = self.pages_for(guest.context)
+        self.copying += guest.kept
+        guest.kept = 0
+        self.fetched.append(guest)
+        self.is_changed = True
+        return True
+
+    def copy(self):
+        """Let everybody wait for what is copied."""
+        if self.copying:
+            self.now += self.latency + self.copying * self.batching.swap.rank_page_bytes
+        for guest in self.fetched:
+            guest.take_time_off(self.now)
+
     def take_pages(self):
         for guest in self.decoders():
             guest.pages = max(guest.pages, self.pages_for(guest.context))
@@ -107,6 +146,7 @@ class StepMixed:
 
     def step(self):
         gave_way = False
+        self.copying, self.fetched = 0, []
         if self.mixes:
             gave_way = self.make_room()
             self.take_pages()
@@ -115,9 +155,11 @@ class StepMixed:
         if not gave_way:
             chunks += self.let_in(budget - sum(tokens for _, tokens in chunks), bool(chunks))
         if chunks:
+            self.copy()
             self.prompts(chunks)
             return
         gave_way = self.make_room() or gave_way
+        self.copy()
         if self.decoders():
             self.decode()
         elif not gave_way:
@@ -141,6 +183,11 @@ class StepMixed:
             return chunks
         while self.waiting and budget > 0 and len(self.inside) < self.pool.max_sequences:
             guest = self.next_waiting()
+            if guest.kept:
+                if not self.fetch(guest):
+                    break
+                budget -= self.mixes
+                continue
             left = guest.context
             tokens = left if is_whole else min(left, self.batching.chunk_tokens, budget)
             if (chunks or has_some) and tokens > budget:

@@ -22,6 +22,12 @@ class OwnWires:
     def gpu_to_gpu(self, _source, _target, _queue_pair=0):
         return Path((Link(0, 1.0),), (), self.latency_ps)
 
+    def gpu_to_dram(self, _source, _target=None):
+        return Path((Link(0, 1.0),), (), self.latency_ps)
+
+    def dram_to_gpu(self, _source, _target):
+        return Path((Link(0, 1.0),), (), self.latency_ps)
+
     def wait_ps(self, _source, _target):
         return self.latency_ps
 

@@ -92,6 +92,30 @@ def serve(more=""):
             "nothing grows where memory is reserved whole, so a watermark keeps nothing free",
             "write reserve: grow, or take the watermark out",
         ),
+        (
+            ", preemption: recompute, swap_space: 4 GiB",
+            "study.yaml:7:79: pools.0.swap_space",
+            "nothing waits in host memory where sequences are computed anew",
+            "write preemption: swap, or take swap_space out",
+        ),
+        (
+            ", swap_space: 4 GiB",
+            "study.yaml:7:56: pools.0.swap_space",
+            "nothing is swapped to host memory: vLLM",
+            "write preemption: swap, or take it out",
+        ),
+        (
+            ", reserve: whole, preemption: swap, swap_space: 4 GiB",
+            "study.yaml:7:72: pools.0.preemption",
+            "memory is reserved whole, so nobody gives way, and nothing is swapped",
+            "write reserve: grow, or take it out",
+        ),
+        (
+            ", preemption: swap, swap_space: 1 TiB",
+            "study.yaml:7:74: pools.0.swap_space",
+            "8 GPUs with 1.1 TB each, and NVIDIA HGX H200 server",
+            "write 274 GB or less",
+        ),
     ],
 )
 def test_a_pool_that_cannot_be(told, more, place, problem, hint):
