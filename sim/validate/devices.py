@@ -24,13 +24,13 @@ from sim.catalog.precision import precision
 from sim.config.device import Copy, DecodeAttention, Device, Heads, Steps
 from sim.config.load import load_form
 from sim.timing.attention import Core, cores
-from sim.timing.collective import collective
 from sim.timing.gemm import gemm
 from sim.timing.placement import Placement, Shard, place
 from sim.timing.rates import Rates
 from sim.timing.roofline import Roofline
 from sim.validate.comparison import Comparison, Comparisons, NotComparable
 from sim.validate.kernelfile import device_of_json
+from sim.validate.nccl import by_nccl
 from sim.validate.tabled import tabled
 
 PS_PER_US = 10**6
@@ -174,12 +174,12 @@ def _copy_s(placement: Placement, row: Copy) -> float:
 
 def _all_reduces(device: Device) -> Iterator[Case]:
     """Sums over GPUs of one node."""
-    catalog, bench = load_catalog(), Bench(device)
+    bench = Bench(device)
     for row in device.all_reduce:
         node = bench.placement("bf16").node
         if node.nvlink is None:
             raise UnsupportedError(f"{node.title} has no NVLink")
-        curve = collective(catalog, catalog.links[node.nvlink], row.gpus).curve()
+        curve = by_nccl(load_catalog().links[node.nvlink], row.gpus).curve()
         group = f"all-reduce over {row.gpus} GPUs"
         yield f"all-reduce/{row.gpus}/{row.bytes}", group, curve(row.bytes) / PS_PER_US, row.median_us
 

@@ -19,11 +19,12 @@ from sim.catalog.load import load_catalog
 from sim.catalog.matrix import Matrix
 from sim.catalog.node import Node
 from sim.catalog.precision import precision
-from sim.timing.collective import Wire, collective, ring_part
+from sim.timing.collective import Wire, ring_part
 from sim.timing.gemm import gemm
 from sim.timing.placement import Shard, place
 from sim.timing.rates import Rates
 from sim.validate.expression import Prediction
+from sim.validate.nccl import by_nccl
 from sim.validate.publishedentry import Entry
 from sim.validate.servedruns import node_of
 
@@ -49,7 +50,7 @@ def all_reduce(entry: Entry) -> Prediction | None:
     link = catalog.links[node.nvlink]
     each = entry.gpus // domains
     wire = _wire(node, domains) if domains > 1 else None
-    time_s = collective(catalog, link, each, wire).curve()(count) / TERA
+    time_s = by_nccl(link, each, wire).curve()(count) / TERA
     where = "in one node" if wire is None else "over nodes"
     rate = ring_part(entry.gpus) * count / time_s / GB
     return Prediction(rate, f"all-reduce {where}", _is_source(entry, [link]))

@@ -5,10 +5,13 @@ import json
 import pytest
 
 from sim.base.errors import ConfigError, UnknownNameError, UnsupportedError
+from sim.catalog.load import load_catalog
 from sim.cli import main
 from sim.cli.validate import as_json
+from sim.timing.collective import Wire, collective
 from sim.validate.comparison import Comparison, Comparisons, Errors
 from sim.validate.devices import measured
+from sim.validate.nccl import by_nccl
 from sim.validate.page import page, percent
 from sim.validate.published import published
 from sim.validate.publishedentry import entries_of
@@ -179,3 +182,14 @@ def test_the_command_writes_json_and_knows_its_mistakes(tmp_path, capsys):
     assert main(["validate", "--data", str(path)]) == 2
     assert main(["validate", "--set-name", "silicon", "--data", str(path)]) == 0
     assert "tpot, all" in capsys.readouterr().out
+
+
+def test_all_reduces_of_others_are_those_of_nccl():
+    """Its own times for so many GPUs where they were measured; over nodes those of replicas are NCCL's."""
+    catalog = load_catalog()
+    link = catalog.links["nvlink-5"]
+    size, time_ps = link.nccl_all_reduce[8][0]
+    assert by_nccl(link, 8).curve()(size) == time_ps > collective(catalog, link, 8).curve()(size)
+    assert by_nccl(link, 3).curve()(size) == collective(catalog, link, 3).curve()(size)
+    wire = Wire(2, 400e9, 5_000_000)
+    assert by_nccl(link, 8, wire).curve()(size) == collective(catalog, link, 8, wire).curve()(size)
