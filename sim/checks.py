@@ -18,7 +18,7 @@ from sim.catalog.precision import HALVES
 from sim.config.load import load_topology
 from sim.config.scenario import Scenario
 from sim.resolve import Resolved, resolve
-from sim.serving.plan import ServingPlan
+from sim.serving.plan import PoolPlan, ServingPlan
 from sim.tables.schema import PS_PER_S
 from sim.timing.beyond import CARRIES_ON
 from sim.timing.collective import collective
@@ -99,7 +99,7 @@ def more_than_capacity(resolved: Resolved) -> Iterator[Doubt]:
         len(prefill.seats) * batch / prefill.timing.prefill_ps([(round(prompt), 0)] * batch) * PS_PER_S
     )
     fits = max(1, min(decode.max_sequences, decode.kv_tokens // max(1, round(prompt + output))))
-    step = decode.timing.decode_table(fits).step_ps(fits, round(fits * (prompt + output / 2)))
+    step = _token_ps(resolved.plan, decode, fits, round(fits * (prompt + output / 2)))
     can_decode = len(decode.seats) * fits / step / output * PS_PER_S
     limits = ((prefill, can_prefill), (decode, can_decode)) if decode.seats else ((prefill, can_prefill),)
     for pool, can in limits:
@@ -124,13 +124,20 @@ def nothing_to_be_near(resolved: Resolved) -> Iterator[Doubt]:
         )
 
 
+def _token_ps(plan: ServingPlan, pool: PoolPlan, batch: int, context: int) -> float:
+    """How long a decode step takes for each token that it gives a sequence."""
+    if plan.speculation is None:
+        return pool.timing.decode_table(batch).step_ps(batch, context)
+    return plan.speculation.table(pool.timing, batch).step_ps(batch, context) / plan.speculation.mean_tokens
+
+
 def _more_than_colocated(plan: ServingPlan, rate: float, prompt: int, output: float) -> Iterator[Doubt]:
     """The same for colocated replicas alone: a request takes its prompt, and its share of decode steps."""
     pool = plan.colocated
     if pool is None or plan.prefill.seats:
         return
     fits = max(1, min(pool.max_sequences, pool.kv_tokens // max(1, round(prompt + output))))
-    step = pool.timing.decode_table(fits).step_ps(fits, round(fits * (prompt + output / 2)))
+    step = _token_ps(plan, pool, fits, round(fits * (prompt + output / 2)))
     can = len(pool.seats) * PS_PER_S / (pool.timing.prefill_ps([(prompt, 0)]) + output * step / fits)
     if rate > can:
         yield (

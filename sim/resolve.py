@@ -29,7 +29,7 @@ from sim.serving.lending import kv_plan, lent_blocks
 from sim.serving.order import order
 from sim.serving.ownrouter import own_router
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
-from sim.serving.pools import misfits, overfull_hosts, pool_plan, rule_of, token_ps
+from sim.serving.pools import misfits, overfull_hosts, pool_plan, rule_of, speculation_of, token_ps
 from sim.serving.rejection import smallest_ps
 from sim.serving.routerplan import router_plan
 from sim.serving.routers import Policy, router
@@ -396,4 +396,5 @@ def _serving_plan(
         timeout_ps=scenario.workload.timeout,
         cancels=scenario.workload.cancel is not None,
         request_time_ps=engine.request_time_ps,
+        speculation=speculation_of(scenario),
     )

@@ -38,6 +38,7 @@ from sim.config.quantities import (
     as_written,
 )
 from sim.config.sessions import Sessions
+from sim.config.speculative import Speculative
 
 __all__ = ["Arrivals", "Lengths", "Scenario"]
 
@@ -247,6 +248,9 @@ class Scenario(RootForm):
     engine: str = Field("reference", description="engine profile, see `sim list engines`")
     timing: Timing = Field(Timing(), description="where the times of replicas come from")
     pools: NamedList[Pool] = Field(description="the replicas, in pools of equal ones")
+    speculative: Speculative | None = Field(
+        None, description="drafts that decode steps verify; absent: a step gives each sequence one token"
+    )
     router: Router = Field(Router(), description="who gets the next request")
     kv_pool: KvPool = Field(KvPool(), description="where computed KV blocks may be found again")
     workload: Workload = Field(description="who asks for what, when")

@@ -92,6 +92,8 @@ def _batches(pool: dict[str, Any]) -> str:
     """How many sequences a decode step had on average, and how often one gave way for want of memory."""
     batch, preempted, swapped = pool.get("mean_batch"), pool.get("preempted"), pool.get("swapped")
     text = f" · {words.number(batch)} sequences a step" if batch else ""
+    each = pool.get("step_tokens") or 1
+    text += f", {words.number(each)} tokens each" if each > 1 else ""
     text += f" · {words.whole(preempted)} preempted" if preempted else ""
     return text + (f", {words.whole(swapped)} to host memory" if swapped else "")
 

@@ -141,6 +141,9 @@ def _pools(replicas: Sequence[ReplicaUse], window_ps: int) -> list[dict[str, Any
             "mean_batch": ratio(
                 sum(replica.decoded for replica in members), sum(replica.steps for replica in members)
             ),
+            "step_tokens": ratio(
+                sum(replica.step_tokens for replica in members), sum(replica.decoded for replica in members)
+            ),
             "preempted": sum(replica.preempted for replica in members),
             "swapped": sum(replica.swapped for replica in members),
             "out_of_memory": sum(replica.shortages for replica in members),

@@ -22,6 +22,7 @@ from sim.serving.plan import ServingPlan
 from sim.serving.prefill import PrefillPool
 from sim.serving.prefillflows import PrefillFlows
 from sim.serving.rejection import Rejection
+from sim.serving.verifyingdecode import VerifyingPool
 from sim.tables.recorder import Recorder
 from sim.tables.schema import NOT_YET
 from sim.workload.request import NO_BLOCKS, Request
@@ -42,7 +43,8 @@ class Serving:
         self.network = FlowNetwork(clock, fabric.table.carried)
         self.moves: KvMoves | None = None
         self.prefill = PrefillPool(clock, plan, self._computed)
-        self.decode = DecodePool(clock, plan, log, self._finished)
+        kind = DecodePool if plan.speculation is None else VerifyingPool
+        self.decode = kind(clock, plan, log, self._finished)
         self.handoff = Handoff(self.prefill, self.decode, fabric, self.network, plan)
         self.colocated: ColocatedPool | None = None
         if plan.colocated is not None:

@@ -22,7 +22,9 @@ from sim.serving.routers import NOTHING
 from sim.serving.routing import chooser_of, view_of
 from sim.serving.sequence import Sequence as Running
 from sim.serving.swapping import SwappingReplica, Wires
+from sim.serving.verifying import DraftedSequence, VerifyingReplica
 from sim.tables.recorder import Recorder
+from sim.timing.timing import DecodeTable
 from sim.workload.request import NO_BLOCKS, Request
 
 if TYPE_CHECKING:
@@ -61,7 +63,10 @@ class ColocatedPool:
         self.limits = Limits(self.plan.max_batch_tokens, self.batching.chunk_tokens, self.plan.max_sequences)
         self.rule = batching[self.batching.rule]
         self.key = order[self.batching.order]
-        self.steps = self.plan.timing.decode_table(self.plan.max_sequences).after(self.plan.host.step_ps)
+        self.speculation = plan.speculation
+        self.lookahead = plan.speculation.draft_tokens if plan.speculation is not None else 0
+        table = self.plan.timing.decode_table if plan.speculation is None else self._speculative
+        self.steps = table(self.plan.max_sequences).after(self.plan.host.step_ps)
         self.loads = loads_of(len(self.plan.seats), plan.router.stale_ps, clock)
         self.tree = PrefixTree()
         self.flows: PrefillFlows | None = None
@@ -75,7 +80,13 @@ class ColocatedPool:
             for number, seat in enumerate(self.plan.seats)
         ]
 
+    def _speculative(self, max_batch: int) -> DecodeTable:
+        assert self.speculation is not None
+        return self.speculation.table(self.plan.timing, max_batch)
+
     def _replica(self, number: int, seat: Seat, rank: int, wires: Wires) -> ColocatedReplica:
+        if self.speculation is not None:
+            return VerifyingReplica(self, number, seat, rank, (wires, self.speculation))
         if self.batching.swap is not None:
             return SwappingReplica(self, number, seat, rank, wires)
         return ColocatedReplica(self, number, seat, rank)
@@ -99,7 +110,11 @@ class ColocatedPool:
         saved = self.saved(self.view.match.depth(number), request.input_tokens)
         job.estimate_tokens = request.input_tokens - saved + request.output_tokens
         self.loads.choose(number, job.estimate_tokens)
-        self.replicas[number].submit(Running(job, self.key(request), self.full_blocks(job.blocks, request)))
+        blocks = self.full_blocks(job.blocks, request)
+        if self.lookahead:
+            self.replicas[number].submit(DraftedSequence(job, self.key(request), blocks, self.lookahead))
+        else:
+            self.replicas[number].submit(Running(job, self.key(request), blocks))
 
     def leave(self, job: Job) -> None:
         """The user of a request has left."""
@@ -127,7 +142,8 @@ class ColocatedPool:
         """Pages that a sequence takes beside its shared blocks when it is let in."""
         request = sequence.job.request
         whole = request.input_tokens + request.output_tokens
-        return self.own_pages(sequence.blocks, whole if self.batching.reserves_whole else sequence.total)
+        grown = whole if self.batching.reserves_whole else min(sequence.total + self.lookahead, whole)
+        return self.own_pages(sequence.blocks, grown)
 
     def holds(self, request: Request, blocks: Sequence[int]) -> bool:
         """Whether a replica has room for a whole sequence when it has nothing else to do."""

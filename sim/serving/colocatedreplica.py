@@ -34,6 +34,7 @@ from sim.serving.segment import Segment, gap_row
 from sim.serving.sequence import Chunks, Sequence
 from sim.serving.tenants import Tenants
 from sim.tables.schema import NOT_YET
+from sim.timing.timing import Chunk
 
 if TYPE_CHECKING:
     from sim.serving.colocated import ColocatedPool
@@ -46,7 +47,7 @@ class ColocatedReplica(Tenants):
         super().__init__(pool, number, seat)
         self.nics: Background | None = None
         self.busy_ps = self.requests = self.tokens = self.prompt_tokens = 0
-        self.steps = self.decoded = self.decoding_ps = 0
+        self.steps = self.decoded = self.step_tokens = self.decoding_ps = 0
         self._host = pool.plan.host
         self._rank = rank
         self._record = pool.log.segment
@@ -135,6 +136,8 @@ class ColocatedReplica(Tenants):
                 allowance = self._allowance()
             self._take_pages(1)
         left = allowance.prompt_tokens
+        if allowance.mixes:
+            left -= len(self._running) * self.pool.lookahead
         for sequence in self._under_way:
             tokens = min(sequence.left, left, self.pool.limits.chunk_tokens)
             if tokens <= 0:
@@ -158,7 +161,7 @@ class ColocatedReplica(Tenants):
             if sequence.kept_pages:
                 if not self._fetch(sequence):
                     return
-                left, places = left - allowance.mixes, places - 1
+                left, places = left - allowance.mixes * (self.pool.lookahead + 1), places - 1
                 continue
             match = self.pool.tree.match(sequence.blocks) if sequence.blocks else None
             hits = match.depth(self.number) if match is not None else 0
@@ -190,12 +193,8 @@ class ColocatedReplica(Tenants):
 
     def _begin_prompts(self, chunks: Chunks, mixes: bool) -> Moment:
         """Begin a step with prompts; the event is its end."""
-        timing = self.pool.plan.timing
         pieces = [(tokens, sequence.total - sequence.left) for sequence, tokens in chunks]
-        if mixes:
-            duration_ps = timing.mixed_ps(pieces, len(self._running), self._context)
-        else:
-            duration_ps = timing.prefill_ps(pieces)
+        duration_ps = self._mixed_ps(pieces) if mixes else self.pool.plan.timing.prefill_ps(pieces)
         duration_ps += self._host.prefill_ps
         if self._lengths is not None:
             unseen = {new for new, _ in pieces} - self._lengths
@@ -206,6 +205,10 @@ class ColocatedReplica(Tenants):
         if self.nics is not None:
             self.nics.begin(self._crossing_bytes(chunks), duration_ps)
         return self.clock.at(self.clock.now + duration_ps, self._rank)
+
+    def _mixed_ps(self, pieces: list[Chunk]) -> int:
+        """How long a step lasts that decodes beside prompts."""
+        return self.pool.plan.timing.mixed_ps(pieces, len(self._running), self._context)
 
     def _end_prompts(self, chunks: Chunks) -> None:
         for sequence, tokens in chunks:
@@ -242,16 +245,23 @@ class ColocatedReplica(Tenants):
 
     def _begin_decode(self) -> Moment:
         """Plan decode steps up to the first sequence that is done or finds no page."""
-        batch, table = len(self._running), self.pool.steps
-        growth = table.per_token_ps[batch] * batch
-        first = table.step_ps(batch, self._context)
         wait_ps = self._host.change_ps if self._is_changed else 0
         most = 1 if self._gave_way or self._has_copies else self._running[0][0] - self._step
-        segment = Segment(self.clock.now + wait_ps, self._affordable(most), first, growth)
+        segment = self._planned(self.clock.now + wait_ps, self._affordable(most))
         self._begin_steps(segment)
         if self.nics is not None:
             self.nics.begin(self._crossing_bytes([]), segment.ends_ps - self.clock.now)
         return self.clock.at(segment.ends_ps, self._rank)
+
+    def _planned(self, began_ps: int, steps: int) -> Segment:
+        """Decode steps from an instant on."""
+        batch, table = len(self._running), self.pool.steps
+        first = table.step_ps(batch, self._context)
+        return Segment(began_ps, steps, first, table.per_token_ps[batch] * batch)
+
+    def _gained(self, steps: int) -> int:
+        """Tokens that the steps just taken gave."""
+        return len(self._running) * steps
 
     def _begin_steps(self, segment: Segment) -> None:
         late = []
@@ -277,9 +287,11 @@ class ColocatedReplica(Tenants):
             self._record(row)
         self._segment = None
         self.steps += steps
+        gained = self._gained(steps)
         self.decoded += batch * steps
-        self.tokens += batch * steps
-        self._context += batch * steps
+        self.step_tokens += gained
+        self.tokens += gained
+        self._context += gained
         self._step = step = self._step + steps
         self._token_ps = self.clock.now
         self._take_pages(0)
@@ -310,5 +322,6 @@ class ColocatedReplica(Tenants):
         collectives = self.pool.plan.collectives
         assert collectives is not None
         segment = self._segment
-        size = collectives.step_bytes[len(self._running)] * segment.steps if segment is not None else 0.0
+        steps = segment.steps * (self.pool.lookahead + 1) if segment is not None else 0
+        size = collectives.step_bytes[len(self._running)] * steps
         return size + collectives.token_bytes * sum(tokens for _, tokens in chunks)

@@ -9,7 +9,7 @@ exactly, in integers, and one event stands for all of them: a *segment*. It ends
 that is done, or with the first step boundary at or after the arrival of one that may join; an arrival
 exactly on a boundary joins. The memory of a whole sequence is reserved before its KV is sent; whoever
 finds none waits, first come, first served.
-Ignores: prompts mixed into the batch, preemption, speculation.
+Ignores: prompts mixed into the batch, preemption; speculation is in sim.serving.verifyingdecode.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator
 from heapq import heapify, heappop, heappush
-from math import sqrt
 
 from simpy import Event
 
@@ -28,8 +27,10 @@ from sim.serving.job import UNFINISHED, Job
 from sim.serving.loads import loads_of
 from sim.serving.plan import PoolPlan, Seat, ServingPlan
 from sim.serving.routing import chooser_of, spots_of, view_of
+from sim.serving.steps import length_ps, steps_until
 from sim.tables.recorder import Recorder
 from sim.tables.schema import NOT_YET
+from sim.timing.timing import DecodeTable
 from sim.workload.request import Request
 
 NOBODY: list[Job] = []
@@ -48,6 +49,7 @@ class DecodePool:
         self.plan: PoolPlan = plan.decode
         self.kv_pages = plan.kv_pages
         self.first_token_here = not plan.first_token_by_prefill
+        self.speculation = plan.speculation
         self.log = log
         self.finished = finished
         self.loads = loads_of(len(self.plan.seats), plan.router.stale_ps, clock)
@@ -57,13 +59,18 @@ class DecodePool:
         self.sources = spots_of(plan.prefill)
         self.view.estimating = self.estimates_from_now
         self.choose = chooser_of(plan.router.decode_policy)
-        self.steps = self.plan.timing.decode_table(self.plan.max_sequences).after(self.plan.host.step_ps)
+        self.steps = self._table().after(self.plan.host.step_ps)
         self.capacity_pages = self.plan.kv_tokens // plan.page_tokens
         first_rank = TIMER + len(plan.prefill.seats)
-        self.replicas = [
-            DecodeReplica(self, number, seat, first_rank + number)
-            for number, seat in enumerate(self.plan.seats)
-        ]
+        seats = enumerate(self.plan.seats)
+        self.replicas = [self._replica(number, seat, first_rank + number) for number, seat in seats]
+
+    def _table(self) -> DecodeTable:
+        """What steps take, without what the host does between them."""
+        return self.plan.timing.decode_table(self.plan.max_sequences)
+
+    def _replica(self, number: int, seat: Seat, rank: int) -> DecodeReplica:
+        return DecodeReplica(self, number, seat, rank)
 
     def estimates_from_now(self) -> DecodeEstimates:
         """Keep estimates, from before the first request on."""
@@ -251,13 +258,16 @@ class DecodeReplica:
                 continue
             self._alarm = self._begin_segment(joined)
             if self.nics is not None:
-                duration_ps = length_ps(self._steps, self._first_ps, self._growth_ps)
-                self.nics.begin(self._crossing_bytes(), duration_ps)
+                self.nics.begin(self._crossing_bytes(), self._duration_ps())
             yield self._alarm
             self._alarm = None
             if self.nics is not None:
                 self.nics.end(self._crossing_bytes())
             self._end_segment()
+
+    def _duration_ps(self) -> int:
+        """How long the segment lasts."""
+        return length_ps(self._steps, self._first_ps, self._growth_ps)
 
     def _crossing_bytes(self) -> float:
         """What the collectives of the segment send out of each NVLink domain."""
@@ -283,10 +293,16 @@ class DecodeReplica:
         """Plan steps up to the first sequence that is done; the event is the end of the last step."""
         batch = len(self._running)
         per_token = self._per_token[batch]
-        self._began_ps = now = self.clock.now
-        self._first_ps = first = self._base[batch] + per_token * self._context
+        first = self._base[batch] + per_token * self._context
         self._growth_ps = per_token * batch
-        self._steps = steps = self._running[0][0] - self._step
+        self._take_in(joined, first)
+        return self.clock.at(self._began_ps + length_ps(self._steps, first, self._growth_ps), self._rank)
+
+    def _take_in(self, joined: list[Job], first: int) -> None:
+        """Those who have joined take part from now on, in a first step that lasts so long."""
+        self._began_ps = now = self.clock.now
+        self._first_ps = first
+        self._steps = self._running[0][0] - self._step
         self._joined = 0
         for job in joined:
             job.decoding_ps = now
@@ -297,7 +313,6 @@ class DecodeReplica:
                 job.first_token_ps = now + first
             else:
                 job.second_token_ps = now + first
-        return self.clock.at(now + length_ps(steps, first, self._growth_ps), self._rank)
 
     def _cut_short(self, alarm: Moment) -> None:
         """End the segment at the first step boundary at or after now."""
@@ -310,27 +325,22 @@ class DecodeReplica:
     def _end_segment(self) -> None:
         """Account for the steps of the segment, and let go of the sequences that are done."""
         running, steps, began = self._running, self._steps, self._began_ps
-        batch = len(running)
-        self._record(
-            (
-                self.number,
-                began,
-                steps,
-                self._first_ps,
-                self._growth_ps,
-                batch,
-                self._measured,
-                self._joined,
-            )
-        )
+        gained = self._note_segment()
         self.busy_ps += self.clock.now - began
-        self.tokens += batch * steps
-        self._context += batch * steps
+        self.tokens += gained
+        self._context += gained
         self._step = step = self._step + steps
         if self._gone:
             self._drop_gone()
         while running and running[0][0] == step:
             self._finish(heappop(running)[2])
+
+    def _note_segment(self) -> int:
+        """Record the steps of the segment; the tokens that they gave."""
+        batch, steps, measured, joined = len(self._running), self._steps, self._measured, self._joined
+        row = (self.number, self._began_ps, steps, self._first_ps, self._growth_ps, batch, measured, joined)
+        self._record(row)
+        return batch * steps
 
     def _drop_gone(self) -> None:
         """Let go of sequences whose users have left; each has as much context as it has got tokens."""
@@ -368,26 +378,3 @@ class DecodeReplica:
             job, granted = reserving.popleft()
             self.free_pages -= job.kv_pages
             self.clock.ring(granted, self._rank)
-
-
-def length_ps(steps: int, first_ps: int, growth_ps: int) -> int:
-    """How long steps last together, of which the first lasts `first_ps` and each next `growth_ps` more."""
-    return steps * first_ps + growth_ps * (steps * (steps - 1) // 2)
-
-
-def steps_until(elapsed_ps: int, first_ps: int, growth_ps: int) -> int:
-    """The smallest number of steps (at least one) that last `elapsed_ps` or longer.
-
-    Solves n * first + growth * n * (n - 1) / 2 >= elapsed: in floats, then put right in integers.
-    """
-    if elapsed_ps <= first_ps:
-        return 1
-    if not growth_ps:
-        return -(-elapsed_ps // first_ps)
-    twice = 2.0 * first_ps - growth_ps
-    steps = int((sqrt(twice * twice + 8.0 * growth_ps * elapsed_ps) - twice) / (2.0 * growth_ps))
-    while length_ps(steps, first_ps, growth_ps) < elapsed_ps:
-        steps += 1
-    while steps > 1 and length_ps(steps - 1, first_ps, growth_ps) >= elapsed_ps:
-        steps -= 1
-    return steps

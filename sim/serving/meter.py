@@ -18,6 +18,7 @@ from sim.serving.colocatedreplica import ColocatedReplica
 from sim.serving.decode import DecodeReplica
 from sim.serving.kvuse import KvBooks, kv_pool_use
 from sim.serving.prefill import PrefillReplica
+from sim.serving.verifyingdecode import VerifyingDecodeReplica
 from sim.tables.schema import PS_PER_S
 from sim.tables.uses import KvPoolUse, LinkUse, ReplicaUse
 
@@ -30,8 +31,8 @@ class Counters:
     """Counters of replicas, links and pool at one instant.
 
     Replicas are those of prefill, decode and colocated pools: busy time, requests, tokens, decode steps,
-    tokens decoded, sequences put aside, time of steps without prompts, how often memory ran out, sequences
-    put aside to host memory.
+    sequences over all steps, sequences put aside, time of steps without prompts, how often memory ran out,
+    sequences put aside to host memory, tokens that steps gave.
     """
 
     at_ps: int
@@ -110,6 +111,7 @@ class Meter:
                 decoding_ps=after[6] - before[6],
                 shortages=after[7] - before[7],
                 swapped=after[8] - before[8],
+                step_tokens=after[9] - before[9],
             )
             for (plan, number), before, after in zip(places, self._begin.replicas, end.replicas, strict=True)
         )
@@ -203,8 +205,10 @@ def _counted(replica: PrefillReplica | DecodeReplica | ColocatedReplica, now_ps:
     if isinstance(replica, ColocatedReplica):
         tokens, decoding_ps = replica.prompt_tokens + replica.tokens, replica.decoding_ps
         steps = (replica.steps, replica.decoded, replica.preemptions)
-        short = (replica.shortages, replica.swapped)
+        short = (replica.shortages, replica.swapped, replica.step_tokens)
         return (busy_ps, replica.requests, tokens, *steps, decoding_ps, *short)
     if isinstance(replica, DecodeReplica):
-        return (busy_ps, replica.requests, replica.tokens, replica.steps, replica.tokens, 0, 0, 0, 0)
-    return (busy_ps, replica.requests, replica.tokens, 0, 0, 0, 0, 0, 0)
+        places = replica.places if isinstance(replica, VerifyingDecodeReplica) else replica.tokens
+        done = (busy_ps, replica.requests, replica.tokens, replica.steps)
+        return (*done, places, 0, 0, 0, 0, replica.tokens)
+    return (busy_ps, replica.requests, replica.tokens, 0, 0, 0, 0, 0, 0, 0)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from sim.network.fabric import Port
+from sim.serving.speculation import Speculation
 from sim.timing.timing import Timing
 
 
@@ -209,6 +210,7 @@ class ServingPlan:
     or is None if it is the `colocated` one. `handoff_start_ps`, and `handoff_token_ps` for each token, are
     what a handoff takes besides its bytes; where it `reserves_first`, a prompt waits for decode memory before
     it is computed. Requests take `request_time_ps` to get in. Times in picoseconds of workload time.
+    Where there is a `speculation`, decode steps give a sequence more than one token.
     """
 
     prefill: PoolPlan
@@ -232,6 +234,7 @@ class ServingPlan:
     timeout_ps: int | None = None
     cancels: bool = False
     request_time_ps: int = 0
+    speculation: Speculation | None = None
 
     def kv_bytes(self, tokens: int) -> int:
         """What one copy of a sequence's KV takes."""

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from sim.base.units import show
 from sim.catalog import Engine
 from sim.config.pool import Pool
+from sim.config.scenario import Scenario
 from sim.serving.batching import OF_ROLE, Limits, Load, Rule
 from sim.serving.plan import BatchingPlan, Collectives, HostTimes, PoolPlan, Seat, SwapPlan
+from sim.serving.speculation import Speculation
 from sim.tables.schema import PS_PER_S
 from sim.timing.memory import MemoryPlan
 from sim.timing.operators import crossing_bytes_per_token
@@ -46,6 +48,12 @@ def pool_plan(
         ),
         batching=_batching(pool, placement, memory, limits) if pool.role == "colocated" else None,
     )
+
+
+def speculation_of(scenario: Scenario) -> Speculation | None:
+    """The drafts that decode steps verify, if any."""
+    form = scenario.speculative
+    return None if form is None else Speculation(form.chances, form.draft_cost, scenario.run.seed)
 
 
 def token_ps(placement: Placement, rate_bytes_per_s: float | None) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sim.serving.decode import length_ps, steps_until
+from sim.serving.steps import length_ps, steps_until
 
 Row = tuple[int, ...]
 

@@ -53,6 +53,14 @@ class Sequence:
         """Tokens that a decode step looks back at."""
         return self.total + step - self.joined_at
 
+    def gained(self, step: int) -> int:
+        """Tokens that have come since it joined the decode batch."""
+        return step - self.joined_at
+
+    def reach(self, step: int) -> int:
+        """Tokens for which a decode step needs pages."""
+        return self.context(step)
+
     def note_start(self, new: int, now_ps: int) -> None:
         """It is let in, with so many tokens to compute."""
         job = self.job

@@ -45,11 +45,9 @@ class SwappingReplica(ColocatedReplica):
     """
 
     def __init__(self, pool: ColocatedPool, number: int, seat: Seat, rank: int, wires: Wires) -> None:
-        swap = pool.batching.swap
-        assert swap is not None
-        self.plan: SwapPlan = swap
+        self.plan: SwapPlan = pool.batching.swap or SwapPlan(0, 0)
         self.fabric, self.network = wires
-        self.host_pages = swap.pages
+        self.host_pages = self.plan.pages
         self._out: list[Sequence] = []
         self._in: list[Sequence] = []
         self._pages_in = 0

@@ -61,12 +61,16 @@ class Tenants:
         """Let a sequence decode from the next step on."""
         job = sequence.job
         sequence.joined_at = self._step
-        done_at = self._step + job.request.output_tokens - sequence.tokens
+        done_at = self._step + self._steps_left(sequence)
         heappush(self._running, (done_at, job.request.id, sequence))
         self._context += sequence.total
         self._measured += job.measured
         self._joining.append(sequence)
         self._is_changed = True
+
+    def _steps_left(self, sequence: Sequence) -> int:
+        """Steps until a sequence that joins now is done."""
+        return sequence.job.request.output_tokens - sequence.tokens
 
     def _spare_blocks(self) -> int:
         """Blocks that stay free when somebody is let in."""
@@ -76,14 +80,15 @@ class Tenants:
         """Pages that so many steps would need beyond those that are there."""
         own_pages, step = self.pool.own_pages, self._step + steps - 1
         return sum(
-            max(own_pages(sequence.blocks, sequence.context(step)) - sequence.pages, 0)
+            max(own_pages(sequence.blocks, sequence.reach(step)) - sequence.pages, 0)
             for _, _, sequence in self._running
         )
 
     def _affordable(self, most: int) -> int:
         """How many steps there are pages for, up to a number; memory of others does not change meanwhile."""
         has_room, page_tokens = self.pages.has_room, self.pool.page_tokens
-        if self.pool.batching.reserves_whole or has_room(len(self._running) * (most // page_tokens + 1)):
+        grown = most * (self.pool.lookahead + 1) + self.pool.lookahead
+        if self.pool.batching.reserves_whole or has_room(len(self._running) * (grown // page_tokens + 1)):
             return most
         return bisect_left(range(1, most + 1), True, key=lambda steps: not has_room(self._missing(steps)))
 
@@ -93,7 +98,7 @@ class Tenants:
             return
         self.pages.take(self._missing(steps))
         for _, _, sequence in self._running:
-            pages = self.pool.own_pages(sequence.blocks, sequence.context(self._step + steps - 1))
+            pages = self.pool.own_pages(sequence.blocks, sequence.reach(self._step + steps - 1))
             sequence.pages = max(sequence.pages, pages)
 
     def _make_room(self) -> bool:
@@ -131,7 +136,7 @@ class Tenants:
             if sequence in self._joining:
                 self._joining.remove(sequence)
             elif self._step > sequence.joined_at:
-                sequence.tokens += self._step - sequence.joined_at
+                sequence.tokens += sequence.gained(self._step)
                 sequence.last_token_ps = self._token_ps
         self._give_back(sequence)
 

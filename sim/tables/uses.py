@@ -50,7 +50,8 @@ class LinkUse:
 class ReplicaUse:
     """One replica over the measured window: `busy_ps` is time with work in the engine, `gpu` its kind.
 
-    Of a replica that decodes, `steps` gave `decoded` tokens; `preempted` counts sequences put aside for want
+    Of a replica that decodes, `steps` gave `step_tokens` to `decoded` sequences, one to each if none were
+    drafted; `preempted` counts sequences put aside for want
     of memory, `swapped` those of them that went to host memory, `shortages` the boundaries of steps at which
     that happened. `tokens` are prompt tokens computed, tokens put out, or both where it is colocated; then
     `decoding_ps` of its time went to steps without prompts.
@@ -71,6 +72,7 @@ class ReplicaUse:
     decoding_ps: int = 0
     shortages: int = 0
     swapped: int = 0
+    step_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

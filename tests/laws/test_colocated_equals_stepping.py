@@ -7,6 +7,7 @@ arrivals meet step boundaries and sequences give way all the time.
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -16,6 +17,7 @@ from models.rebuild import rows
 from models.wires import OwnWires
 
 from sim.serving.plan import BatchingPlan, HostTimes, RouterPlan, SwapPlan
+from sim.serving.speculation import Speculation
 from sim.tables.gaps import TokenGaps
 from sim.timing.fixed import FixedTiming
 
@@ -104,7 +106,7 @@ def compare(plan, requests, latency_ps=0):
     """Play both on one replica and compare them."""
     played = play(plan, requests, OwnWires(latency_ps))
     [replica] = played.serving.colocated.replicas
-    naive = StepMixed(plan.colocated, plan.page_tokens, requests, latency_ps)
+    naive = StepMixed(plan.colocated, plan.page_tokens, requests, latency_ps, plan.speculation)
     found = rows(played.requests)
     assert [row["request_id"] for row in found] == [guest.request.id for guest in naive.done]
     for row, guest in zip(found, naive.done, strict=True):
@@ -112,7 +114,8 @@ def compare(plan, requests, latency_ps=0):
         assert {name: row[name] for name in expected} == expected
     expected_gaps = Counter()
     for guest in naive.done:
-        expected_gaps.update(b - a for a, b in zip(guest.tokens, guest.tokens[1:], strict=False))
+        came = list(dict.fromkeys(guest.tokens)) if plan.speculation is not None else guest.tokens
+        expected_gaps.update(b - a for a, b in pairwise(came))
     assert counted_gaps(played) == expected_gaps
     assert replica.preemptions == naive.preemptions
     assert replica.steps == naive.decode_steps
@@ -148,6 +151,36 @@ def test_the_same_where_sequences_wait_in_host_memory(rule):
         seen["computed anew"] += 0 < naive.swapped < naive.preemptions
     assert seen["swapped"] >= (6 if rule == "static" else 30)
     assert rule == "static" or seen["computed anew"] >= 5
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_same_where_drafts_are_verified(rule):
+    """With one to three drafts, all, some or none of them right, in host memory and computed anew."""
+    seen = Counter()
+    for seed in range(150):
+        dice = Random(seed)
+        plan, requests = drawn(seed, rule)
+        plan = with_swap(plan, dice) if dice.random() < 0.5 else plan
+        acceptance = tuple(dice.choice((0.0, 0.3, 0.8, 1.0)) for _ in range(dice.randint(1, 3)))
+        speculation = Speculation(acceptance, dice.choice((0.0, 0.1, 0.4)), seed=seed)
+        if plan.colocated.max_batch_tokens < plan.colocated.max_sequences * (len(acceptance) + 1) + 1:
+            wide = plan.colocated.max_sequences * (len(acceptance) + 1) + dice.choice((1, 10))
+            plan = replace(plan, colocated=replace(plan.colocated, max_batch_tokens=wide))
+        plan = replace(plan, speculation=speculation)
+        try:
+            played, naive = compare(plan, requests, dice.choice((0, 5)))
+        except Exception as wrong:
+            wrong.add_note(f"seed {seed}")
+            raise
+        [replica] = played.serving.colocated.replicas
+        assert replica.tokens == sum(one.output_tokens for one in requests)
+        assert (replica.memory.claimed, replica.pages.pages) == (0, 0)
+        seen["put aside"] += naive.preemptions > 0
+        seen["swapped"] += naive.swapped > 0
+        seen["several at once"] += any(len(set(guest.tokens)) < len(guest.tokens) for guest in naive.done)
+    assert seen["several at once"] >= 90
+    assert seen["put aside"] >= (6 if rule == "static" else 40)
+    assert seen["swapped"] >= (2 if rule == "static" else 15)
 
 
 @pytest.mark.parametrize("rule", RULES)

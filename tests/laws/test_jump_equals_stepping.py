@@ -13,6 +13,7 @@ from models.comparing import compare, drawn, seeded
 from models.play import drawn_plan, drawn_requests
 from models.wires import OwnWires, SharedWires
 
+from sim.serving.speculation import Speculation
 from sim.tables.gaps import TokenGaps
 
 
@@ -22,6 +23,25 @@ def test_every_token_comes_when_one_step_after_the_other_brings_it(first_seed):
         plan, requests, latency_ps = drawn(seed)
         with seeded(seed):
             compare(plan, requests, OwnWires(latency_ps), OwnWires(latency_ps))
+
+
+@pytest.mark.parametrize("first_seed", range(0, 200, 50))
+def test_every_token_comes_where_drafts_are_verified(first_seed):
+    several = 0
+    for seed in range(first_seed, first_seed + 50):
+        plan, requests, latency_ps = drawn(seed)
+        dice = Random(seed)
+        acceptance = tuple(dice.choice((0.0, 0.3, 0.8, 1.0)) for _ in range(dice.randint(1, 3)))
+        plan = replace(plan, speculation=Speculation(acceptance, dice.choice((0.0, 0.1, 0.4)), seed))
+        if seed % 3 == 0:
+            plan = replace(plan, timeout_ps=dice.choice((100, 400)))
+        with seeded(seed):
+            played, naive = compare(plan, requests, OwnWires(latency_ps), OwnWires(latency_ps))
+        for replica in played.serving.decode.replicas:
+            assert replica.free_pages == played.serving.decode.capacity_pages
+            assert replica.tokens >= replica.places or not replica.requests
+        several += any(len(set(story.tokens)) < len(story.tokens) for story in naive.stories.values())
+    assert several >= 30
 
 
 def drawn_on_links(dice, ranks, groups, kv_heads, queue_pairs=1, is_pooled=False):

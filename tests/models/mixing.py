@@ -2,8 +2,11 @@
 
 No events and no closed form: a loop over steps, lists of requests, and memory that is counted by adding up
 what each of them has. To be obviously right and nothing else. Where there is host memory, a copy takes a
-latency and a picosecond a byte: nothing else is on its way.
+latency and a picosecond a byte: nothing else is on its way. Drafted tokens are looked at as in
+models.drafting.
 """
+
+from models.drafting import Drafts
 
 
 class Guest:
@@ -34,10 +37,10 @@ class Guest:
 class StepMixed:
     """One replica of a pool, with the requests that go to it, played to the end."""
 
-    def __init__(self, pool, page_tokens, requests, latency=0):
+    def __init__(self, pool, page_tokens, requests, latency=0, speculation=None):
         self.pool, self.page_tokens, self.latency = pool, page_tokens, latency
+        self.drafts = Drafts(speculation)
         self.rule, self.batching, self.host = pool.batching.rule, pool.batching, pool.host
-        self.table = pool.timing.decode_table(pool.max_sequences)
         self.coming = [Guest(request) for request in requests]
         self.waiting, self.inside, self.done = [], [], []
         self.mixes = self.rule in ("chunked", "mixed")
@@ -68,6 +71,13 @@ class StepMixed:
     def pages_for(self, tokens):
         return -(-tokens // self.page_tokens)
 
+    def pages_of(self, guest):
+        """Pages that it needs for its next step, drafts included, but none beyond its end."""
+        request = guest.request
+        return self.pages_for(
+            min(guest.context + self.drafts.count, request.input_tokens + request.output_tokens)
+        )
+
     def free(self):
         used = sum(guest.pages for guest in self.inside)
         self.fullest = max(self.fullest, used)
@@ -82,7 +92,7 @@ class StepMixed:
         """Put requests aside, the last of the order first, until each that decodes has a page to write to."""
         gave_way = False
         while self.decoders():
-            wanted = [max(self.pages_for(guest.context) - guest.pages, 0) for guest in self.decoders()]
+            wanted = [max(self.pages_of(guest) - guest.pages, 0) for guest in self.decoders()]
             if sum(wanted) <= self.free():
                 break
             last = max(self.inside, key=self.place)
@@ -113,17 +123,17 @@ class StepMixed:
 
     def fetch(self, guest):
         """Copy one back, if there is room for it and for a step of those that decode; whether there was."""
-        wanted = [max(self.pages_for(one.context) - one.pages, 0) for one in self.decoders()]
+        wanted = [max(self.pages_of(one) - one.pages, 0) for one in self.decoders()]
         if sum(wanted) > self.free():
             return False
         self.take_pages()
         spare = -(-self.batching.spare_tokens // self.page_tokens) if self.inside else 0
-        if self.pages_for(guest.context) + spare > self.free():
+        if self.pages_of(guest) + spare > self.free():
             return False
         self.waiting.remove(guest)
         self.inside.append(guest)
         self.let_in_order.append(guest.request.id)
-        guest.pages = self.pages_for(guest.context)
+        guest.pages = self.pages_of(guest)
         self.copying += guest.kept
         guest.kept = 0
         self.fetched.append(guest)
@@ -139,7 +149,7 @@ class StepMixed:
 
     def take_pages(self):
         for guest in self.decoders():
-            guest.pages = max(guest.pages, self.pages_for(guest.context))
+            guest.pages = max(guest.pages, self.pages_of(guest))
         self.free()
 
     # Steps.
@@ -150,7 +160,8 @@ class StepMixed:
         if self.mixes:
             gave_way = self.make_room()
             self.take_pages()
-        budget = self.pool.max_batch_tokens - (len(self.decoders()) if self.mixes else 0)
+        budget = self.pool.max_batch_tokens
+        budget -= len(self.decoders()) * self.drafts.width if self.mixes else 0
         chunks = self.under_way(budget)
         if not gave_way:
             chunks += self.let_in(budget - sum(tokens for _, tokens in chunks), bool(chunks))
@@ -186,14 +197,14 @@ class StepMixed:
             if guest.kept:
                 if not self.fetch(guest):
                     break
-                budget -= self.mixes
+                budget -= self.mixes * self.drafts.width
                 continue
             left = guest.context
             tokens = left if is_whole else min(left, self.batching.chunk_tokens, budget)
             if (chunks or has_some) and tokens > budget:
                 break
             total = guest.request.input_tokens + guest.request.output_tokens
-            pages = self.pages_for(total if self.batching.reserves_whole else guest.context)
+            pages = self.pages_for(total) if self.batching.reserves_whole else self.pages_of(guest)
             spare = -(-self.batching.spare_tokens // self.page_tokens) if self.inside else 0
             if pages + spare > self.free():
                 break
@@ -216,7 +227,9 @@ class StepMixed:
         self.lengths |= unseen
         decoding = self.decoders() if self.mixes else []
         if decoding:
-            took = self.pool.timing.mixed_ps(pieces, len(decoding), sum(guest.context for guest in decoding))
+            context = sum(guest.context for guest in decoding)
+            took = self.pool.timing.mixed_ps(pieces, len(decoding) * self.drafts.width, context)
+            took += self.drafts.drafting_ps(self.pool.timing, len(decoding), context)
         else:
             took = self.pool.timing.prefill_ps(pieces)
         took += self.host.prefill_ps + len(unseen) * self.pool.first_length_ps
@@ -240,7 +253,8 @@ class StepMixed:
     def decode(self):
         batch = self.decoders()
         self.take_pages()
-        took = self.table.step_ps(len(batch), sum(guest.context for guest in batch)) + self.host.step_ps
+        context = sum(guest.context for guest in batch)
+        took = self.drafts.step_ps(self.pool.timing, len(batch), context) + self.host.step_ps
         self.give_tokens(batch, took + (self.host.change_ps if self.is_changed else 0))
 
     def give_tokens(self, batch, took):
@@ -253,7 +267,7 @@ class StepMixed:
             self.decode_steps += 1
             self.is_changed = False
         for guest in sorted(batch, key=lambda guest: guest.request.id):
-            guest.tokens.append(self.now)
+            self.drafts.give(guest, self.now)
             if len(guest.tokens) == guest.request.output_tokens:
                 self.leave(guest)
                 self.is_changed = True

@@ -14,7 +14,7 @@ def rows(table):
 
 
 def token_times(requests, segments, all_finish=True):
-    """The instants of all tokens of each finished request, by id; raises where a segment's batch is wrong.
+    """The instants of all outputs of each finished request, by id; raises where a segment's batch is wrong.
 
     Batches are only known where all members finish.
     """
@@ -32,7 +32,7 @@ def token_times(requests, segments, all_finish=True):
             tokens.append(request["first_token_ps"])
         joined_ps = request["arrived_ps"] + sum(request[f"phase_{name}_ps"] for name in BEFORE_DECODE)
         for number, segment in enumerate(by_replica.get(request["decode_replica"], ())):
-            if segment["started_ps"] < joined_ps or len(tokens) == request["output_tokens"]:
+            if not joined_ps <= segment["started_ps"] < request["finished_ps"]:
                 continue
             members[segment["replica"], number] = members.get((segment["replica"], number), 0) + 1
             at_ps = segment["started_ps"]

@@ -12,6 +12,7 @@ from random import Random
 import simpy
 
 from models.cache import NaiveCache
+from models.drafting import Drafts
 from models.filling import fair_rates
 from models.routing import NaivePool
 
@@ -148,7 +149,7 @@ class StepDecode:
 
     def run(self):
         env, plan = self.model.env, self.model.plan
-        table = plan.decode.timing.decode_table(plan.decode.max_sequences)
+        drafts = Drafts(plan.speculation)
         while True:
             while self.waiting and len(self.running) < plan.decode.max_sequences:
                 story = self.waiting.pop(0)
@@ -160,13 +161,13 @@ class StepDecode:
                 yield env.soon(self.rank)
                 continue
             context = sum(story.request.input_tokens + len(story.tokens) for story in self.running)
-            step_ps = table.base_ps[len(self.running)] + table.per_token_ps[len(self.running)] * context
+            step_ps = drafts.step_ps(plan.decode.timing, len(self.running), context)
             yield env.at(env.now + step_ps, self.rank)
             for story in [story for story in self.running if story.left is not None]:
                 self.running.remove(story)
                 self.let_go(story)
             for story in self.running:
-                story.tokens.append(env.now)
+                drafts.give(story, env.now)
             self.let_go_of_the_done()
 
     def let_go(self, story):

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.serving.decode import length_ps, steps_until
+from sim.serving.steps import length_ps, steps_until
 
 
 def counted(elapsed_ps, first_ps, growth_ps):
