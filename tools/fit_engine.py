@@ -89,9 +89,8 @@ def main(name: str) -> None:
     for first, other in ((rows[::2], rows[1::2]), (rows[1::2], rows[::2])):
         best = min(points, key=lambda point: score(*errors(first, point)))
         words = ", ".join(f"{key.removesuffix('_ps')} {value / MS:g} ms" for key, value in best.items())
-        sys.stdout.write(
-            f"{words}: on its own half {told(errors(first, best))}; on the other {told(errors(other, best))}\n"
-        )
+        own, asked = told(errors(first, best)), told(errors(other, best))
+        sys.stdout.write(f"{words}: on its own half {own}; on the other {asked}\n")
     engine = load_catalog().engines[name]
     sys.stdout.write(f"{name} as it is: {told(errors(rows, {key: getattr(engine, key) for key in GRID}))}\n")
 
