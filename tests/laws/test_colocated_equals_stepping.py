@@ -263,3 +263,31 @@ def test_nobody_starves(rule):
         assert first_let_in == sorted(first_let_in)
         assert [row["phase_preempted_ps"] for row in rows(played.requests) if not row["request_id"]] == [0]
         assert (played.requests["finished_ps"] >= 0).all()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_who_leaves_takes_nothing_along(rule):
+    """Users leave while they wait, are copied, lie in host memory or verify drafts: all is given back."""
+    seen = Counter()
+    for seed in range(60):
+        dice = Random(seed)
+        plan, requests = drawn(seed, rule, replicas=dice.choice((1, 2)))
+        plan = replace(with_swap(plan, dice), timeout_ps=dice.choice((200, 600, 1500)))
+        if dice.random() < 0.5:
+            plan = replace(plan, speculation=Speculation((0.5, 0.9), 0.1, seed))
+        played = play(plan, requests, OwnWires(dice.choice((0, 5))))
+        for replica in played.serving.colocated.replicas:
+            assert (replica.memory.claimed, replica.pages.pages) == (0, 0)
+            assert (replica.waiting, replica.running, replica.under_way) == ([], 0, 0)
+            assert replica.host_pages == plan.colocated.batching.swap.pages
+            seen["swapped"] += replica.swapped
+        assert played.serving.live == {}
+        for row in rows(played.requests):
+            phases = [row[name] for name in row if name.startswith("phase_")]
+            assert min(phases) >= 0
+            seen["left"] += row["finished_ps"] < 0
+            seen["left while put aside"] += row["finished_ps"] < 0 and row["phase_preempted_ps"] > 0
+            if row["finished_ps"] >= 0:
+                assert sum(phases) == row["finished_ps"] - row["arrived_ps"]
+    assert seen["left"] > 200
+    assert rule == "static" or (seen["swapped"] > 15 and seen["left while put aside"] > 10)
