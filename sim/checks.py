@@ -18,6 +18,7 @@ from sim.catalog.precision import HALVES
 from sim.config.load import load_topology
 from sim.config.scenario import Scenario
 from sim.resolve import Resolved, resolve
+from sim.serving.batching import Limits, Load, batching
 from sim.serving.plan import PoolPlan, ServingPlan
 from sim.tables.schema import PS_PER_S
 from sim.timing.beyond import CARRIES_ON
@@ -110,6 +111,23 @@ def more_than_capacity(resolved: Resolved) -> Iterator[Doubt]:
                 f"replicas can do, about {show(can, 'frequency')}",
                 f"lower the rate, or add {pool.role} replicas",
             )
+
+
+@doubt("drafts")
+def no_tokens_beside_drafts(resolved: Resolved) -> Iterator[Doubt]:
+    """Drafts of a full batch that take the whole token budget of a step, so that prompts have to wait."""
+    plan, pool = resolved.plan, resolved.plan.colocated
+    if plan.speculation is None or pool is None or pool.batching is None:
+        return
+    limits = Limits(pool.max_batch_tokens, pool.batching.chunk_tokens, pool.max_sequences)
+    drafted = pool.max_sequences * (plan.speculation.draft_tokens + 1)
+    if batching[pool.batching.rule](Load(0, 0, 1), limits).mixes and drafted >= pool.max_batch_tokens:
+        yield (
+            "speculative.draft_tokens",
+            f"{pool.max_sequences:,} sequences with {plan.speculation.draft_tokens} drafts each take "
+            f"{drafted:,} tokens, and a step of {pool.name} has {pool.max_batch_tokens:,}: prompts wait",
+            "draft fewer, lower max_sequences, or raise max_batch_tokens",
+        )
 
 
 @doubt("routing")

@@ -162,3 +162,40 @@ def test_a_colocated_pool_alone_is_enough(told):
 def test_more_than_colocated_replicas_can_do(told):
     text = told(serve(), "workload.arrivals.rate=100000 req/s")
     assert "100000 req/s is more than the 2 colocated replicas can do, about" in text
+
+
+@pytest.mark.parametrize(
+    ("tokens", "acceptance", "problem", "hint"),
+    [
+        (
+            3,
+            "[70 %, 60 %]",
+            "study.yaml:8:32: speculative.acceptance: 2 probabilities for 3 draft tokens",
+            "write one for each, or one alone for all",
+        ),
+        (
+            3,
+            "70 %",
+            "study.yaml:8:32: speculative.acceptance: must be a list, not '70 %'",
+            "write it in brackets: [70 %]",
+        ),
+        (
+            1,
+            "[170 %]",
+            "study.yaml:8:45: speculative.acceptance.0: '170 %' is too large",
+            "write at most 100 %",
+        ),
+        (
+            9,
+            "[70 %]",
+            "1,024 sequences with 9 drafts each take 10,240 tokens, and a step of serve has 8,192: prompts",
+            "draft fewer, lower max_sequences, or raise max_batch_tokens",
+        ),
+    ],
+)
+def test_drafts_that_cannot_be_verified(told, tokens, acceptance, problem, hint):
+    text = told(
+        f"{serve()}\nspeculative: {{draft_tokens: {tokens}, acceptance: {acceptance}, draft_cost: 5 %}}"
+    )
+    assert problem in text
+    assert hint in text
