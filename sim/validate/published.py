@@ -37,7 +37,7 @@ SPREAD = (
 REASONS: tuple[tuple[str, str], ...] = (
     (r"SIMULATED|simulator speed", "a result of another simulator, not a measurement"),
     (r"trace analysis|Claude models", "a property of a trace, which no timing model predicts"),
-    (r"MTP", "speculative decoding is not modelled"),
+    (r"MTP", "speculative decoding is not compared"),
     (SPREAD, "experts or attention spread over replicas (EP, DP attention) are not modelled"),
     (r"production|Kimi$|24 h", "production traffic that is not published"),
     (r"effective request capacity", "searches for capacity over a trace that does not come along"),
